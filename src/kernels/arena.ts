@@ -1,6 +1,7 @@
 /**
- * Memory of one index segment, in which its kernels work: WebAssembly memory with the SIMD kernel or, without SIMD, the
- * ordinary heap with plain loops that return the same bits. The memory never grows or moves, so views stay valid.
+ * Opens arenas: the memory of one index segment, together with the functions that work in it. An arena is WebAssembly
+ * memory with a SIMD kernel. On hosts without SIMD it is ordinary memory, and plain TypeScript loops compute the same
+ * bits. The memory never grows or moves, so views of it stay valid.
  */
 import { ErrorCode, SheafError } from '../errors.js'
 import {
@@ -15,30 +16,37 @@ import {
 
 export type { SharedMemory } from './kernel.js'
 
-/** Memory for kernels. */
+/** The memory of an index segment. */
 export interface Arena {
   readonly buffer: ArrayBufferLike
-  /** Null: the plain loops work on `buffer`. */
+  /** The SIMD kernel. Null: the plain loops work in `buffer`. */
   readonly kernel: Kernel | null
 }
 
-/** An arena that can contain a graph. */
+/** The part of an arena that a graph needs. */
 export interface GraphArena {
   readonly buffer: ArrayBufferLike
+  /** The SIMD kernel. Null: the plain loops work in `buffer`. */
   readonly kernel: GraphKernel | null
 }
 
-/** Memory in which several threads work at once, each through a kernel of its own. */
+/**
+ * An arena in which several threads work concurrently. Each thread has its own `SharedArena` and kernel for the same
+ * memory.
+ */
 export interface SharedArena extends Arena {
-  /** The memory to which another thread attaches. It can be posted to the thread. */
+  /** The memory. It can be posted to another thread, which calls `attachArena` with it. */
   readonly memory: SharedMemory
   readonly kernel: SharedKernel
 }
 
-/** Alignment of everything in an arena, in bytes. */
+/** Alignment of addresses in an arena, in bytes. */
 const arenaAlignment = 64
 
-/** Open a zeroed arena. `plain`: without the SIMD kernel. Throws `ServiceUnavailable` if there is no memory. */
+/**
+ * Open an arena of at least `bytes` bytes, which are zeros. `plain`: whether to use plain loops instead of the SIMD
+ * kernel; default false. Throws `ServiceUnavailable` if the memory cannot be allocated.
+ */
 export function openArena(bytes: number, plain = false): Arena & { readonly buffer: ArrayBuffer } {
   const memory = plain ? null : openKernel(bytes)
   if (memory !== null) return memory
@@ -54,7 +62,8 @@ function noMemory(bytes: number, cause: unknown): SheafError {
 }
 
 /**
- * Open an arena for several threads. Returns null without SIMD and threads in WebAssembly, or without address space.
+ * Open an arena for several threads. Returns null if the host does not support SIMD and threads in WebAssembly, or if
+ * the memory cannot be allocated.
  */
 export function openSharedArena(bytes: number): SharedArena | null {
   const memory = openSharedMemory(bytes)
@@ -62,8 +71,8 @@ export function openSharedArena(bytes: number): SharedArena | null {
 }
 
 /**
- * Allocate memory for an arena of several threads on any host. If the host has no kernels for it, plain loops work in
- * the memory.
+ * Allocate memory for an arena of several threads. On hosts without SIMD and threads in WebAssembly, plain loops work
+ * in the memory. Throws `ServiceUnavailable` if the memory cannot be allocated.
  */
 export function openShareable(bytes: number): SharedMemory | SharedArrayBuffer {
   const memory = openSharedMemory(bytes)
@@ -75,20 +84,20 @@ export function openShareable(bytes: number): SharedMemory | SharedArrayBuffer {
   }
 }
 
-/** Create this thread's arena in memory of `openShareable`. */
+/** Create this thread's arena in memory that `openShareable` returned. */
 export function attachShareable(memory: SharedMemory | SharedArrayBuffer): Arena {
   return memory instanceof SharedArrayBuffer ? { buffer: memory, kernel: null } : attachArena(memory)
 }
 
 /**
- * Attach to an arena that another thread opened. Data written before the memory was posted is visible. Later writes
- * need synchronization between the threads.
+ * Create this thread's arena in the memory of an arena that another thread opened. Writes before the memory was posted
+ * are visible. For later writes, the threads must synchronize.
  */
 export function attachArena(memory: SharedMemory): SharedArena {
   return { memory, buffer: memory.buffer, kernel: sharedKernelOn(memory) }
 }
 
-/** Assigns consecutive addresses. `end` is the size of an arena for all of them. */
+/** Assigns consecutive addresses in an arena. */
 export class Places {
   #end = 0
 
@@ -99,6 +108,7 @@ export class Places {
     return at
   }
 
+  /** The number of bytes that an arena needs for all reserved bytes. */
   get end(): number {
     return this.#end
   }

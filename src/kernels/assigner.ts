@@ -6,28 +6,32 @@ import { type Centroids, groupRows, packPanels, panelsBytes, panelsOf } from './
 
 export type { Centroids }
 
-/** Multiplications in a call of a few milliseconds, with the kernel and without. */
+/** Number of multiplications that the SIMD kernel does in a few milliseconds. */
 const kernelProducts = 80_000_000
+/** Number of multiplications that the plain loops do in a few milliseconds. */
 const plainProducts = 4_000_000
 
-/** Rows are assigned in groups. Larger groups than this would not be faster. */
+/** Maximum number of rows per call of `assign`. More rows per call would not be faster. */
 const maxRowsAtOnce = 4096
 
-/** The kernel is register-blocked; the centroids are packed once. */
+/** Assigns vectors to centroids by a matrix product. The centroids are packed once for the kernel. */
 export class Assigner {
   readonly dim: number
-  /** The caller writes up to `maxRows` vectors of `dim` float32s here. */
+  /**
+   * The vectors to assign: up to `maxRows` vectors of `dim` float32s. The caller writes them before it calls `assign`.
+   */
   readonly vectors: Float32Array
-  /** The arena that contains `vectors` at address `at`, for codecs that encode from there. */
+  /** The arena that contains `vectors`. Codecs encode the vectors in it. */
   readonly arena: Arena
+  /** Address of `vectors` in the arena. */
   readonly at: number
   readonly #places: AssignPlaces
   readonly #assigned: Uint32Array
-  /** The most centroids that fit. */
+  /** Maximum number of centroids. */
   readonly #most: number
   #centroids: Centroids
 
-  /** `plain`: without the SIMD kernel. Throws `ServiceUnavailable` if there is no memory. */
+  /** `plain`: see `openArena`. Throws `ServiceUnavailable` if the memory cannot be allocated. */
   constructor(centroids: Centroids, maxRows: number, plain = false) {
     const { count, dim } = centroids
     const capacity = Math.ceil(maxRows / groupRows) * groupRows
@@ -50,13 +54,16 @@ export class Assigner {
     this.use(centroids)
   }
 
-  /** Return how many rows are assigned in about three milliseconds, at most some thousands. Use it as `maxRows`. */
+  /**
+   * Return the number of rows that are assigned in about three milliseconds, at most 4,096. It is a good value for
+   * `maxRows`.
+   */
   static rowsAtOnce(count: number, dim: number, plain = false): number {
     const rows = Math.floor((plain ? plainProducts : kernelProducts) / (count * dim) / groupRows) * groupRows
     return Math.max(groupRows, Math.min(rows, maxRowsAtOnce))
   }
 
-  /** Replace the centroids, by at most as many as the assigner was created with. */
+  /** Replace the centroids. Their number must not exceed the number of centroids given to the constructor. */
   use(centroids: Centroids): void {
     const { count, dim } = centroids
     assert(dim === this.dim && count > 0 && count <= this.#most, `${count} centroids of ${dim} elements`)
@@ -65,8 +72,8 @@ export class Assigner {
   }
 
   /**
-   * Return the number of the nearest centroid for each of the first `rows` vectors (ties: the lower number). The result
-   * is a view, valid until the next call.
+   * Return the number of the nearest centroid for each of the first `rows` vectors. Of equally near centroids it is the
+   * lowest number. The result is a view, which the next call overwrites.
    */
   assign(rows: number): Uint32Array {
     const { arena, dim } = this
@@ -88,7 +95,7 @@ export class Assigner {
     return this.#assigned.subarray(0, rows)
   }
 
-  /** Return the distances of the vectors from the centroids that the last call of `assign` returned. */
+  /** Return the squared distances between the vectors and the centroids that the last call of `assign` returned. */
   distances(rows: number): Float32Array {
     const { dim, vectors } = this
     const { values } = this.#centroids
@@ -99,7 +106,10 @@ export class Assigner {
   }
 }
 
-/** Return the squared distance of two vectors, which start at elements `xAt` and `yAt`. Computed in float64. */
+/**
+ * Return the squared distance of two vectors, computed in float64. `xAt` and `yAt`: index of the first element of each
+ * vector.
+ */
 export function squaredDistance(
   x: Float32Array,
   xAt: number,

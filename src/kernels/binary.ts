@@ -1,34 +1,36 @@
 /**
- * Binary quantization: one bit per element of a vector (RaBitQ: Gao & Long, SIGMOD 2024, arXiv 2405.12497). All
- * parameters for positions are addresses. The plain loops are the reference implementation of `wasm/binary.ts`, bit for
- * bit.
+ * Binary quantization: one bit per element of a vector (RaBitQ: Gao & Long, SIGMOD 2024, arXiv 2405.12497). Buffers are
+ * passed as addresses in the arena. The plain loops are the reference implementation of `wasm/binary.ts`: they compute
+ * the same bits.
  *
- * o and q are the differences of a vector and a query from a centroid, P is a rotation, and b are the signs of Po (each
- * 1 or -1). In |o - q|^2 = |o|^2 + |q|^2 - 2 o.q only the product o.q is unknown. Its estimate is (|o|^2 / b.Po)
- * (b.Pq). The estimate is unbiased: b / (b.Po / |o|^2) differs from Po by a vector orthogonal to Po, which the rotation
- * turns into a random direction. b.Po is the sum of the absolute elements of Po. So each row has two factors: |o|^2 and
- * 2 |o|^2 / b.Po.
+ * Let o be the difference between a vector and a centroid, and q the difference between a query and the centroid. Let P
+ * be a rotation, and b the signs of the elements of Po (1 or -1). In |o - q|^2 = |o|^2 + |q|^2 - 2 o.q only the product
+ * o.q is unknown. Its estimate is (|o|^2 / b.Po) (b.Pq).
  *
- * b.Pq is computed from tables, one for each four elements of Pq (`fast-scan.ts`). After the codes of a block come the
- * first factors of its 32 rows, then the second factors.
+ * The estimate is unbiased: b / (b.Po / |o|^2) differs from Po by a vector that is orthogonal to Po. The rotation gives
+ * this vector a random direction. b.Po is the sum of the absolute elements of Po. So each row has two factors: |o|^2
+ * and 2 |o|^2 / b.Po.
+ *
+ * b.Pq is computed from tables, one table for every four elements of Pq (`fast-scan.ts`). A block has the codes of 32
+ * rows, then the first factors of these rows, then the second factors.
  */
 import type { Arena } from './arena.js'
 import { blockRows, partBytes, sumRow } from './fast-scan.js'
 import { offerNearest } from './nearest-lists.js'
 
-/** Bytes of the factors after the codes of a block. */
+/** Bytes of the factors of a block, which follow the codes. */
 export const factorBytes = blockRows * 8
 
 /** Offset of |q|^2 (an f32) in the head of rounded tables. */
 export const queryNormAt = 8
 
-/** How vectors are rotated. */
+/** The parameters of a rotation. */
 export interface Rotation {
-  /** Elements of a vector. Before the rotation it is padded with zeros to `dims` elements. */
+  /** Number of elements of a vector. Before the rotation, the vector is padded with zeros to `dims` elements. */
   readonly dim: number
-  /** A multiple of 32. */
+  /** Number of elements of a rotated vector, a multiple of 32. */
   readonly dims: number
-  /** Address of `dims` u32s per round, each 0 or 2^31: the sign flips. */
+  /** Address of `dims` u32s per round: 2^31 flips the sign of an element, 0 does not. */
   readonly signs: number
   readonly rounds: number
 }
@@ -36,9 +38,10 @@ export interface Rotation {
 const halfRoot = Math.fround(Math.SQRT1_2)
 
 /**
- * Rotate `dims` f32s in place. Each round flips some signs, and applies a Walsh-Hadamard transform to the first
- * elements or (every other round) to the last ones. The transform covers the largest power of two of elements. If this
- * is not all of them, the two halves are mixed, too.
+ * Rotate `dims` f32s at the address `vector` in place. Each round flips signs and then applies a Walsh-Hadamard
+ * transform. The transform covers n elements, where n is the greatest power of two up to `dims`: the first n elements
+ * in even rounds, the last n in odd rounds. If n is less than `dims`, each round also mixes the two halves of the
+ * vector.
  */
 export function rotate(arena: Arena, vector: number, { dims, signs, rounds }: Rotation): void {
   const { buffer, kernel } = arena
@@ -73,8 +76,9 @@ function butterfly(values: Float32Array, i: number, j: number, scale: number): v
 }
 
 /**
- * Encode `rows` vectors of `dim` f32s row by row. `codes`: one byte for each four of `dims` elements; its lowest bits
- * mark the elements that are not negative. `factors`: two f32s per row. `work`: scratch for `dims` f32s.
+ * Encode `rows` vectors of `dim` f32s at the address `vectors`. Writes the codes and factors of each row. `codes`:
+ * address of `dims` / 4 bytes per row. Each byte has the bits of four elements; a bit is 1 if its element is not
+ * negative. `factors`: address of two f32s per row. `work`: address of scratch for `dims` f32s.
  */
 export function encodeSigns(
   arena: Arena,
@@ -126,8 +130,8 @@ function fold(lanes: Float32Array): number {
 }
 
 /**
- * Build a table of 16 f32s for each four elements of a rotated query. Each entry is the sum of the four elements, with
- * the signs of the entry's code.
+ * Write a table of 16 f32s for every four elements of a rotated query. Entry number c is the sum of the four elements
+ * with the signs of code c. `tables`: address of the tables.
  */
 export function tabulateSigns(arena: Arena, query: number, dims: number, tables: number): void {
   const { buffer, kernel } = arena
@@ -146,8 +150,8 @@ export function tabulateSigns(arena: Arena, query: number, dims: number, tables:
 }
 
 /**
- * Offer the rows of a list (`nearest-lists.ts`), by the rounded tables of a query, with `base` added. `parts`: a
- * quarter of `dims`.
+ * Estimate the distances of the rows of a list with the rounded tables of a query, add `base`, and offer the rows
+ * (`nearest-lists.ts`). `parts`: `dims` / 4.
  */
 export function scanSigns(
   arena: Arena,

@@ -1,8 +1,9 @@
 /**
- * Assignment in plain TypeScript: the reference implementation of `wasm/clusters.ts`, bit for bit, on the same memory.
+ * Assignment to centroids in plain TypeScript. It is the reference implementation of `wasm/clusters.ts`: it computes
+ * the same bits in the same memory.
  */
 
-/** Addresses of the buffers of `assignRows`, named as its parameters. */
+/** Addresses of the buffers of `assignRows`. The parameters of `assignRows` have the same names. */
 export interface AssignPlaces {
   readonly vectors: number
   readonly origin: number
@@ -45,12 +46,12 @@ export function assignRowsPlain(
   }
 }
 
-/** Addresses of the buffers of `assignShorts`, named as its parameters. */
+/** Addresses of the buffers of `assignShorts`. The parameters of `assignShorts` have the same names. */
 export interface ShortPlaces extends AssignPlaces {
   readonly scales: number
 }
 
-/** The norm to which a row is scaled before it is rounded to 16 bits. */
+/** The norm to which a row is scaled before its elements are rounded to 16-bit integers. */
 export const shortNorm = 32_000
 
 /** Reference implementation of `assignShorts`. */
@@ -98,13 +99,13 @@ export function assignShortsPlain(
   }
 }
 
-/** Round to the nearest whole number, ties to even. */
+/** Round to the nearest integer. Halves are rounded to the even integer. */
 export function roundedEven(value: number): number {
   const rounded = Math.round(value)
   return rounded - value === 0.5 && rounded % 2 !== 0 ? rounded - 1 : rounded
 }
 
-/** Addresses of the buffers of `nearPairs`, named as its parameters. */
+/** Addresses of the buffers of `nearPairs`. The parameters of `nearPairs` have the same names. */
 export interface PairPlaces {
   readonly vectors: number
   readonly origin: number

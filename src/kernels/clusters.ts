@@ -1,6 +1,6 @@
 /**
- * Centroids by k-means with squared Euclidean distance: Lloyd's algorithm, started from distant rows that a fixed seed
- * draws.
+ * Trains centroids by k-means with squared Euclidean distance. Lloyd's algorithm begins with rows that are far apart
+ * (k-means++), chosen with a fixed seed.
  */
 import type { Pacer } from '../primitives/pacer.js'
 import { seededRandom } from '../primitives/seeded-random.js'
@@ -10,37 +10,46 @@ import { spreadRows } from './spread-rows.js'
 
 export { Assigner, type Centroids }
 
-/** Rows between two checks of the clock, where a row takes almost no time. */
+/**
+ * Number of rows that are processed between two checks whether to let the event loop run, in loops that need almost no
+ * time per row.
+ */
 const rowsAtOnce = 1024
 
 /**
- * How far the two centroids of a split cluster move from the old one, as a share of the distance to its farthest row.
+ * When a cluster is split, its two centroids move away from the old centroid by this share of the distance to the
+ * farthest row.
  */
 const splitShare = 1 / 8
 
 /**
- * With more centroids than this, clusters are trained first, and then the centroids of each cluster among its own rows.
+ * Maximum number of centroids that are trained in one stage. More centroids are trained in two stages, see
+ * `trainApart`.
  */
 const maxTogether = 1024
 
-/** Rows per centroid from which the initial centroids are chosen. */
+/** Number of rows per centroid from which the initial centroids are chosen. */
 const seedRowsPerCentroid = 4
 
-/** Rows per cluster from which the first clusters are trained. */
+/** Number of rows per cluster from which the clusters of the first stage are trained. */
 const rowsPerCluster = 256
 
-/** Rounds over all rows, after each cluster has its centroids. */
+/** Number of rounds over all rows after the second stage. */
 const finalRounds = 1
 
-/** Write the number of the nearest centroid of each row of a sample to `out` (ties: the lower number). */
+/**
+ * Writes the number of the nearest centroid of each row of a sample to `out`. Of equally near centroids it writes the
+ * lowest number.
+ */
 type AssignRows = (centroids: Centroids, out: Uint32Array, pacer: Pacer) => Promise<void>
 
 /**
- * Prepare the assignment of `rows` vectors to the centroids `most`, or to any others of the same or a smaller count.
+ * Prepares the assignment of the `rows` vectors of a sample. The returned function can be called with different
+ * centroids, but not with more centroids than `most` has.
  */
 export type OpenSample = (sample: Float32Array, rows: number, most: Centroids) => AssignRows
 
-/** Return an assignment on the calling thread. `plain`: without the SIMD kernel. */
+/** Return an `OpenSample` that assigns on the calling thread. `plain`: see `openArena`. */
 export function assigningHere(plain: boolean): OpenSample {
   return (sample, rows, most) => {
     const { count, dim } = most
@@ -59,9 +68,11 @@ export function assigningHere(plain: boolean): OpenSample {
 }
 
 /**
- * Train at most `count` centroids of `rows` vectors; fewer if there are fewer distinct vectors. The same input gives
- * the same centroids on every machine. Empty clusters are filled by splitting the largest ones. `open`: how rows are
- * assigned; every implementation gives the same centroids.
+ * Train centroids of `rows` vectors. Returns `count` centroids, or fewer if there are fewer distinct vectors. The same
+ * input gives the same centroids on every machine. If a cluster becomes empty, one of the largest clusters is split.
+ *
+ * `open`: prepares the assignment of rows; default: on the calling thread. Every implementation of it gives the same
+ * centroids.
  */
 export function trainCentroids(
   sample: Float32Array,
@@ -76,14 +87,14 @@ export function trainCentroids(
   return train(sample, rows, dim, count, maxIterations, pacer, open)
 }
 
-/** Vectors for which centroids are trained separately. */
+/** Vectors whose centroids are trained independently of other samples. */
 export interface TrainingSample {
   readonly values: Float32Array
   readonly rows: number
   readonly dim: number
 }
 
-/** Train the centroids of each sample, in order. The result for each is that of `trainCentroids`. */
+/** Trains centroids for each sample separately, like `trainCentroids`. Returns them in the order of the samples. */
 export type TrainEach = (
   samples: AsyncIterable<TrainingSample>,
   count: number,
@@ -116,7 +127,7 @@ async function trainTogether(
     pacer,
   )
   const some = await gather(sample, dim, distinct, pacer)
-  // There are no more distinct rows than centroids, so the rows themselves are optimal.
+  // There are at most as many distinct rows as centroids, so the rows themselves are the best centroids.
   if (some.count <= count) return some
   const spread = await spreadRows(some, count, seededRandom(count), pacer)
   const beginnings = await gather(some.values, dim, spread, pacer)
@@ -124,9 +135,9 @@ async function trainTogether(
 }
 
 /**
- * Train in two stages: first a few clusters, then in each cluster centroids in proportion to its rows. The work is that
- * of far fewer centroids. The centroids end up a few percent farther from their rows; the rounds over all rows recover
- * half of that.
+ * Train in two stages. The first stage divides the rows into a few clusters. The second stage trains centroids for each
+ * cluster separately; their number is proportional to the number of rows. This takes much less time than one stage, but
+ * the mean distance to the nearest centroid is a few percent greater. The final rounds over all rows halve this loss.
  */
 async function trainApart(
   sample: Float32Array,
@@ -145,7 +156,8 @@ async function trainApart(
   const first = await trainTogether(some.values, some.count, dim, clusters, maxIterations, pacer, open)
   const members = await membersOf(sample, rows, first, pacer, open)
 
-  // If a large cluster cannot use its centroids because its rows are equal, the following clusters get them.
+  // Begin with the largest clusters. If many rows of a cluster are equal, it needs fewer centroids, and later clusters
+  // get more.
   const parts: Float32Array[] = []
   let left = count
   let rowsLeft = rows
@@ -174,7 +186,7 @@ async function trainApart(
   )
 }
 
-/** Run rounds of Lloyd's algorithm until no row changes its cluster. */
+/** Run rounds of Lloyd's algorithm until no row changes its cluster, at most `rounds` rounds. */
 async function improve(
   sample: Float32Array,
   rows: number,
@@ -195,7 +207,7 @@ async function improve(
   return clusters.nonEmpty(pacer)
 }
 
-/** Return the rows that are nearest to each centroid. */
+/** Return, for each centroid, the rows whose nearest centroid it is. */
 async function membersOf(
   sample: Float32Array,
   rows: number,
@@ -223,7 +235,7 @@ async function gather(
   return { count: rows.length, dim, values }
 }
 
-/** Yield all row numbers, in an order drawn with a fixed seed. */
+/** Yield all row numbers in a pseudorandom order, which depends only on `rows`. */
 function* shuffledRows(rows: number): Generator<number> {
   const random = seededRandom(rows)
   const order = new Uint32Array(rows)
@@ -242,10 +254,11 @@ class Clusters {
   readonly #dim: number
   readonly #count: number
   readonly #values: Float32Array
-  /** The cluster of each row. */
+  /** By row: its cluster. */
   #clusterOf: Uint32Array
-  /** The number of rows of each cluster, and their sum. */
+  /** By cluster: the number of its rows. */
   readonly #sizes: Uint32Array
+  /** By cluster: the sum of its rows. */
   readonly #sums: Float64Array
 
   constructor(sample: Float32Array, rows: number, { count, dim, values }: Centroids) {
@@ -259,7 +272,7 @@ class Clusters {
     this.#sums = new Float64Array(count * dim)
   }
 
-  /** Return the current centroids. They change with `moveToMeans`. */
+  /** Return a view of the centroids. `moveToMeans` and `fillEmpty` change it. */
   centroids(): Centroids {
     return { count: this.#count, dim: this.#dim, values: this.#values }
   }
@@ -274,7 +287,7 @@ class Clusters {
     return members
   }
 
-  /** Return the centroids without those of empty clusters. */
+  /** Return the centroids of all clusters that have rows. */
   nonEmpty(pacer: Pacer): Promise<Centroids> {
     const kept = Uint32Array.from(this.#sizes.keys()).filter(cluster => this.#sizes[cluster]! > 0)
     return gather(this.#values, this.#dim, kept, pacer)
@@ -306,7 +319,7 @@ class Clusters {
     for (let i = 0, to = cluster * dim; i < dim; i++) sums[to + i]! += sample[at + i]!
   }
 
-  /** Move the centroids to the mean of their rows. */
+  /** Move each centroid to the mean of its cluster's rows. */
   moveToMeans(): void {
     const dim = this.#dim
     for (let cluster = 0; cluster < this.#count; cluster++) {
@@ -317,9 +330,9 @@ class Clusters {
   }
 
   /**
-   * Give each empty cluster half of one of the largest clusters: the two centroids move apart along the direction to
-   * the farthest row, so that rows on either side are assigned to different ones. A cluster of equal rows cannot be
-   * split.
+   * Fill each empty cluster: split one of the largest clusters into two. Their centroids are the old centroid, moved in
+   * opposite directions along the line to the cluster's farthest row. So the next assignment divides the rows. A
+   * cluster whose rows are all equal cannot be split.
    */
   async fillEmpty(pacer: Pacer): Promise<void> {
     const dim = this.#dim
@@ -344,7 +357,9 @@ class Clusters {
     }
   }
 
-  /** Return for each cluster the row farthest from its centroid; -1 if no row is away from the centroid. */
+  /**
+   * Return, for each cluster, the row that is farthest from its centroid. Return -1 if all its rows equal the centroid.
+   */
   async #farthest(pacer: Pacer): Promise<Int32Array> {
     const dim = this.#dim
     const rows = new Int32Array(this.#count).fill(-1)

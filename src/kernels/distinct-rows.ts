@@ -1,12 +1,16 @@
 /** Finds distinct vectors. */
 import type { Pacer } from '../primitives/pacer.js'
 
+/** Marks an empty element of the hash table. */
 const free = -1
 
-/** Rows between two checks of the clock. */
+/** Number of rows that are processed between two checks whether to let the event loop run. */
 const rowsAtOnce = 1024
 
-/** Return the first `count` rows in `order` whose vectors differ from all before them; fewer if there are no more. */
+/**
+ * Return the first `count` rows with distinct vectors, in the order `order`. Return fewer rows if there are fewer
+ * distinct vectors.
+ */
 export async function distinctRows(
   vectors: Float32Array,
   dim: number,
@@ -32,7 +36,7 @@ export async function distinctRows(
   return found.subarray(0, size)
 }
 
-/** Hash a vector without its signs: 0 and -0 are equal. */
+/** Hash a vector. The hash ignores signs, so that vectors with 0 and -0 have the same hash. */
 function hashOf(words: Int32Array, at: number, dim: number): number {
   let hash = dim
   for (let i = at; i < at + dim; i++) {

@@ -1,6 +1,6 @@
 /**
- * Exact search in plain TypeScript: the reference implementation of `wasm/exact.ts`, bit for bit. Used in its tests,
- * for small segments, and on hosts without WebAssembly SIMD.
+ * Exact search in plain TypeScript. It is the reference implementation of `wasm/exact.ts`: it computes the same bits.
+ * It is used in tests, for small segments, and on hosts without WebAssembly SIMD.
  */
 import type { Bitset } from '../primitives/bitset.js'
 import { cosineDistance, holdsBytes, type Metric } from './metric.js'
@@ -10,25 +10,26 @@ import type { VectorRows } from './vector-segment.js'
 /** Options of an exact search. */
 export interface SearchOptions {
   readonly metric: Metric
-  /** The most rows to return. */
+  /** Maximum number of rows to return. */
   readonly k: number
-  /** Return only rows with lower <= distance (rule A-047). Default: no bound. */
+  /** Minimum distance of the returned rows, inclusive (rule A-047). Default: no minimum. */
   readonly lower?: number | undefined
-  /** Return only rows with distance < upper. Default: no bound. */
+  /** Maximum distance of the returned rows, exclusive. Default: no maximum. */
   readonly upper?: number | undefined
-  /** The rows to search, one bit per row. Default: all rows. Rows without a vector must not be in it. */
+  /** The rows to search, one bit per row. It must not contain rows without a vector. Default: all rows. */
   readonly allowed?: Bitset | undefined
 }
 
 /**
- * Return the `k` nearest rows. The query must have `dim` finite elements and the options must be valid (not checked).
+ * Return the `k` nearest rows. Does not check the parameters: the query must have `dim` finite elements, and the
+ * options must be valid.
  */
 export function searchPlain(rows: VectorRows, query: Float32Array, options: SearchOptions): Hits {
   const ordinals = options.allowed?.toIndices()
   return chooseHits(distancesPlain(rows, query, options.metric, ordinals), ordinals, options)
 }
 
-/** Return the distances of all rows, or of the rows `ordinals` in that order. */
+/** Return the distances of the rows `ordinals`, in the same order. Default: all rows. */
 export function distancesPlain(
   rows: VectorRows,
   query: Float32Array,
@@ -48,7 +49,7 @@ export function distancesPlain(
   return distances
 }
 
-/** Return the `k` smallest distances within the bounds. `ordinals`: the rows of the distances; default: 0, 1, 2 .. */
+/** Return the `k` smallest distances within the bounds. `ordinals`: the row of each distance; default: 0, 1, 2, ... */
 export function chooseHits(
   distances: Float32Array,
   ordinals: Uint32Array | undefined,
@@ -63,7 +64,10 @@ export function chooseHits(
   return nearest.take()
 }
 
-/** Return the sum of the squares of a query's elements, as the kernel needs it for cosine. */
+/**
+ * Return the sum of the squares of a query's elements, which the kernel needs for cosine. `exact`: whether the rows and
+ * the query are bytes, so that the sum is computed exactly.
+ */
 export function squaredNorm(query: Float32Array, exact: boolean): number {
   return (exact ? productOfBytes : productOfFloats)(query, 0, query, 0, query.length)
 }
@@ -97,10 +101,10 @@ function distanceOfBytes(
   return cosineDistance(product, productOfBytes(values, at, values, at, query.length), norm)
 }
 
-/** Every store into this array rounds to float32. */
+/** Partial sums. Stores into this array round to float32. */
 const lanes = new Float32Array(16)
 
-/** Return the squared distance of a row of floats from the query. */
+/** Return the squared distance of a row from the query, computed in float32. `at`: index of the row's first element. */
 export function squaresOfFloats(values: Elements, at: number, query: Elements): number {
   lanes.fill(0)
   for (let i = 0; i < query.length; i++) {
@@ -116,7 +120,10 @@ function productOfFloats(x: Elements, xAt: number, y: Elements, yAt: number, cou
   return fold()
 }
 
-/** Sum the lanes as four registers of four: (r0 + r1) + (r2 + r3), then (0 + 2) + (1 + 3) of the result. */
+/**
+ * Return the sum of the lanes, in the order of the kernel: the lanes are four registers r0 to r3 of four lanes. First
+ * (r0 + r1) + (r2 + r3) is computed, then (0 + 2) + (1 + 3) of its lanes.
+ */
 function fold(): number {
   for (let i = 0; i < 4; i++) {
     const low = Math.fround(lanes[i]! + lanes[i + 4]!)
@@ -126,7 +133,10 @@ function fold(): number {
   return Math.fround(Math.fround(lanes[0]! + lanes[2]!) + Math.fround(lanes[1]! + lanes[3]!))
 }
 
-/** Return the squared distance of a row of bytes from the query, an exact integer. */
+/**
+ * Return the squared distance of a row of bytes from a query of bytes, an exact integer. `at`: index of the row's first
+ * element.
+ */
 export function squaresOfBytes(values: Elements, at: number, query: Elements): number {
   let sum = 0
   for (let i = 0; i < query.length; i++) {
@@ -136,14 +146,17 @@ export function squaresOfBytes(values: Elements, at: number, query: Elements): n
   return sum
 }
 
-/** Return the number of bits in which a row of bytes differs from the query. */
+/**
+ * Return the number of bits that differ between a row of bytes and a query of bytes. `at`: index of the row's first
+ * element.
+ */
 export function differingBits(values: Elements, at: number, query: Elements): number {
   let sum = 0
   for (let i = 0; i < query.length; i++) sum += bitsOf[values[at + i]! ^ query[i]!]!
   return sum
 }
 
-/** The number of set bits of every byte. */
+/** By byte value: the number of set bits. */
 const bitsOf = Uint8Array.from({ length: 256 }, (_, byte) => {
   let bits = 0
   for (let rest = byte; rest > 0; rest &= rest - 1) bits++

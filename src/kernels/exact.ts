@@ -1,6 +1,6 @@
 /**
- * Exact vector search over one segment: measures every row. 64 MiB take a few milliseconds, so callers with several
- * segments yield between them. Distances are defined in `metric.ts`.
+ * Exact vector search in one segment: computes the distance of every row. A search of 64 MiB takes a few milliseconds,
+ * so callers with several segments let the event loop run between them. Distances are defined in `metric.ts`.
  */
 import { assert, invalidInput, quote } from '../errors.js'
 import { chooseHits, distancesPlain, type SearchOptions, searchPlain, squaredNorm } from './exact-plain.js'
@@ -14,21 +14,25 @@ import {
   type VectorSegment,
 } from './vector-segment.js'
 
-/** Numbered as in `wasm/distance.ts`. Rows of bytes with a query of bytes are a kind of their own. */
+/** The numbers of kinds in `wasm/distance.ts`. `u8`: rows of bytes and a query of floats. `bytes`: both are bytes. */
 const kindNumber: Readonly<Record<ElementKind | 'bytes', number>> = { f32: 0, u8: 1, bytes: 2 }
+/** The numbers of metrics in `wasm/distance.ts`. */
 const metricNumber: Readonly<Record<Metric, number>> = { l2: 0, cosine: 1, dot: 2, hamming: 3 }
 
-/** Numbered as in `wasm/exact.ts`. */
+/** The numbers of `EVERY_ROW`, `FILTERED_ROWS` and `SELECTED_ROWS` in `wasm/exact.ts`. */
 const visit = { every: 0, filtered: 1, selected: 2 } as const
 
-/** If a smaller share of the rows is allowed, the kernel jumps between allowed rows instead of streaming over all. */
+/**
+ * If less than this share of the rows is allowed, the kernel reads only the allowed rows. Otherwise it reads all rows
+ * in sequence.
+ */
 const sparseShare = 1 / 3
 
 /**
- * Return the `k` nearest rows; fewer if fewer rows are allowed and within the bounds. Throws `InvalidInput` for:
+ * Return the `k` nearest rows, or fewer if fewer rows are allowed and within the bounds. Throws `InvalidInput` for:
  *
- * - a query of another dimension, or with a non-finite element
- * - a `k` that is not a whole number of at least 0
+ * - a query with another dimension than the rows, or with an element that is not finite
+ * - a `k` that is not an integer of at least 0
  * - a bound that is NaN
  */
 export function searchSegment(segment: VectorSegment, query: Float32Array, options: SearchOptions): Hits {
@@ -73,7 +77,8 @@ export function searchSegment(segment: VectorSegment, query: Float32Array, optio
 }
 
 /**
- * Return the distances of all rows, or of the rows `ordinals` in that order. Throws for a query like `searchSegment`.
+ * Return the distances of the rows `ordinals`, in the same order. Default: all rows. Throws `InvalidInput` for the same
+ * queries as `searchSegment`.
  */
 export function distancesOf(
   segment: VectorSegment,
@@ -88,21 +93,22 @@ export function distancesOf(
 }
 
 /**
- * A query that is checked once, to be measured against many segments. Throws `InvalidInput` for a non-finite element.
+ * A query that is checked once and then compared with many segments. The constructor throws `InvalidInput` if an
+ * element is not finite.
  */
 export class MeasuredQuery {
   readonly values: Float32Array
   readonly metric: Metric
   #isBytes: boolean | undefined
 
-  /** `values` must not change afterwards. */
+  /** `values`: the elements of the query. The caller must not change them afterwards. */
   constructor(values: Float32Array, metric: Metric) {
     checkFinite(values)
     this.values = values
     this.metric = metric
   }
 
-  /** Whether the query can be compared with bytes as bytes. */
+  /** Whether all elements are integers from 0 to 255, so that the query can be compared with bytes exactly. */
   get isBytes(): boolean {
     this.#isBytes ??= holdsBytes(this.values)
     return this.#isBytes
@@ -110,8 +116,8 @@ export class MeasuredQuery {
 }
 
 /**
- * Write the distances of all rows, or of the rows `ordinals` in that order, to `out`, which has the same length. Throws
- * `InvalidInput` for a query of another dimension.
+ * Write the distances of the rows `ordinals` to `out`, in the same order. Undefined: all rows. `out` must have one
+ * element per row. Throws `InvalidInput` for a query with another dimension than the rows.
  */
 export function measureRows(
   segment: VectorSegment,
@@ -157,8 +163,8 @@ export function measureRows(
 }
 
 /**
- * Return the sum modulo 2^32 of the rows' bytes as little-endian 32-bit words, the last one padded with zeros.
- * Benchmarks use it as the lower limit of a search: the time to read a segment.
+ * Return the sum modulo 2^32 of the rows' bytes, read as little-endian 32-bit words and padded with zeros. Benchmarks
+ * measure its time, which is the time to read a segment, as a lower limit for the time of a search.
  */
 export function sumSegment(segment: VectorSegment): number {
   const { scratch, bytes } = segment
@@ -168,7 +174,10 @@ export function sumSegment(segment: VectorSegment): number {
   return sum >>> 0
 }
 
-/** Write the query where the kernel reads it. Returns the kind of the pairing and the query's norm. */
+/**
+ * Write the query to the address where the kernel reads it. Returns the number of the kind, and the query's sum of
+ * squares for cosine.
+ */
 function placeQuery(
   scratch: Scratch,
   segment: VectorSegment,
@@ -195,7 +204,7 @@ function placeQuery(
 function checkFit(rows: VectorRows, query: MeasuredQuery): void {
   const { length } = query.values
   if (length !== rows.dim)
-    throw invalidInput(`a query of ${length} dimensions cannot search vectors of ${rows.dim}`)
+    throw invalidInput(`the query must have ${rows.dim} dimensions (those of the vectors), got ${length}`)
   assert(
     query.metric !== 'hamming' || (rows.kind === 'u8' && query.isBytes),
     'hamming needs rows and a query of bytes',
@@ -205,14 +214,14 @@ function checkFit(rows: VectorRows, query: MeasuredQuery): void {
 function checkFinite(query: Float32Array): void {
   for (let i = 0; i < query.length; i++)
     if (!Number.isFinite(query[i]))
-      throw invalidInput(`query element ${i} is ${query[i]}, not a finite number`)
+      throw invalidInput(`element ${i} of the query must be a finite number, got ${query[i]}`)
 }
 
 function checkOptions(rows: VectorRows, { k, lower, upper, allowed }: SearchOptions): void {
   if (!Number.isSafeInteger(k) || k < 0)
-    throw invalidInput(`k must be a whole number of at least 0, got ${quote(k)}`)
-  if (Number.isNaN(lower)) throw invalidInput('the lower bound is NaN')
-  if (Number.isNaN(upper)) throw invalidInput('the upper bound is NaN')
+    throw invalidInput(`k must be an integer of at least 0, got ${quote(k)}`)
+  if (Number.isNaN(lower)) throw invalidInput('the lower bound must be a number, got NaN')
+  if (Number.isNaN(upper)) throw invalidInput('the upper bound must be a number, got NaN')
   assert(
     allowed === undefined || allowed.length === rows.rows,
     `allowed needs ${rows.rows} bits, one per row`,

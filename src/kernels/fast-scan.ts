@@ -1,38 +1,40 @@
 /**
- * Fast scan (Andre et al., VLDB 2015) of 4-bit codes, with tables rounded to bytes: a table of 16 entries fits a
- * register, and one instruction looks up 16 rows. All parameters for positions are addresses. The plain loops are the
- * reference implementation of `wasm/fast-scan.ts`, bit for bit.
+ * Fast scan of 4-bit codes (Andre et al., VLDB 2015). The table of a part has 16 entries, which are rounded to bytes.
+ * So a table fits in a register, and one instruction looks up the entries of 16 rows. Buffers are passed as addresses
+ * in the arena. The plain loops are the reference implementation of `wasm/fast-scan.ts`: they compute the same bits.
  *
- * Rows are stored in blocks of 32. Each part takes 16 bytes of a block: byte i has the codes of rows i (low bits) and
- * 16 + i (high bits). Rows missing in the last block have meaningless codes.
+ * Rows are stored in blocks of 32. Each part takes 16 bytes of a block. The low bits of byte i are the code of row i.
+ * The high bits are the code of row 16 + i. If the last block has fewer than 32 rows, the other codes have no meaning.
  */
 import type { Arena } from './arena.js'
 import { offerNearest } from './nearest-lists.js'
 
-/** Rows per block. */
+/** Number of rows per block. */
 export const blockRows = 32
-/** Bytes of a part in a block, and of its rounded table. */
+/** Bytes of a part in a block. A rounded table has the same number of bytes. */
 export const partBytes = 16
 
 /** Bytes of scratch that a scan needs. */
 export const fastScanScratchBytes = blockRows * 4
 
-/** Bytes before the rounded tables: f32s `bias` and `step`, padded to 64 bytes. */
+/** Bytes of the head before the rounded tables. The head has the f32s `bias` and `step`. */
 const headBytes = 64
 
+/** Maximum sum of the rounded entries of a row: the maximum u16. */
 const sumMax = 65_535
+/** Maximum rounded entry: the maximum u8. */
 const entryMax = 255
 const floatMax = 3.4028234663852886e38
 
-/** Return the bytes of rounded tables. */
+/** Return the bytes of the head and the rounded tables. `parts`: number of parts of a row. */
 export function roundedBytes(parts: number): number {
   return headBytes + parts * partBytes
 }
 
 /**
- * Round tables of 16 f32s per part to bytes. Entries with the bytes b1, b2 .. have a sum of about bias + step * (b1 +
- * b2 ..). The sum of the bytes fits a u16 for any codes. `out`: `roundedBytes(parts)` bytes. Values that are not finite
- * count as the largest float32.
+ * Round tables of 16 f32s per part to bytes. Entries that are rounded to the bytes b1, b2, ... have a sum of about bias
+ * + step * (b1 + b2 + ...). The sum of the bytes fits a u16 for any codes. `out`: address of `roundedBytes(parts)`
+ * bytes. Infinity and NaN count as the greatest finite float32, and -Infinity as the least.
  */
 export function roundTables(arena: Arena, table: number, parts: number, out: number): void {
   const { buffer, kernel } = arena
@@ -69,7 +71,7 @@ export function roundTables(arena: Arena, table: number, parts: number, out: num
   }
 }
 
-/** Return the sum of a row's entries in rounded tables. `blockBytes`: distance between two blocks. */
+/** Return the sum of a row's entries in rounded tables. `blockBytes`: bytes from one block to the next. */
 export function sumRow(
   bytes: Uint8Array,
   list: number,
@@ -90,7 +92,10 @@ export function sumRow(
   return sum
 }
 
-/** Offer the rows of a list (`nearest-lists.ts`), by the sums of `tables`, with `base` added. */
+/**
+ * Estimate the distances of the rows of a list with the rounded tables of a query, add `base`, and offer the rows
+ * (`nearest-lists.ts`).
+ */
 export function scanNibbles(
   arena: Arena,
   list: number,
@@ -120,7 +125,7 @@ export function scanNibbles(
   }
 }
 
-/** NaN counts as Infinity. */
+/** Clamp a value to the range of finite float32 values. NaN counts as Infinity. */
 function finite(entry: number): number {
   return Number.isNaN(entry) ? floatMax : Math.max(-floatMax, Math.min(entry, floatMax))
 }

@@ -1,9 +1,9 @@
 /**
- * The graph in plain TypeScript: the reference implementation of `wasm/graph.ts`, function by function, on the same
- * memory and with the same bytes. Tests compare the kernel with it, and it works on hosts without WebAssembly SIMD.
+ * The graph kernel in plain TypeScript. It is the reference implementation of `wasm/graph.ts`, function by function: it
+ * writes the same bytes to the same memory. Tests compare the kernel with it. Hosts without WebAssembly SIMD use it.
  *
- * Keys are read as float64: for bit patterns that start with a non-negative float32, the order of float64 is the order
- * of the bits.
+ * Keys are read as float64, because JavaScript has no fast 64-bit integers. The upper half of a key is a float32 that
+ * is not negative. For such keys, the order of the float64 values is the order of the bits.
  */
 import {
   endOfCount,
@@ -14,11 +14,12 @@ import {
   Word,
 } from './graph-shape.js'
 
+/** Bit of a list's head: the node has twins. See `graph-shape.ts`. */
 const hasTwins = 0x80000000
 const noRow = 0xffffffff
-/** Numbered as in `wasm/graph.ts`. */
+/** The numbers of `SETTLED`, `EMPTIED` and `SPENT` in `wasm/graph.ts`. */
 const [settled, emptied, spent] = [0, 1, 2]
-/** The same as in the kernel. */
+/** Equals `PASSING_SHIFT` of `wasm/graph.ts`. */
 const passingShift = 2
 
 const keyWords = new Uint32Array(2)
@@ -52,7 +53,9 @@ function expanded(key: number): number {
   return keyNumber[0]!
 }
 
-/** Insert `key` into ascending keys, dropping the one at `hole`. Returns its position. */
+/**
+ * Insert `key` into the ascending keys before `hole`. The key at `hole` is overwritten. Returns the position of `key`.
+ */
 function rise(keys: Float64Array, hole: number, key: number): number {
   let at = hole
   for (; at > 0 && keys[at - 1]! > key; at--) keys[at] = keys[at - 1]!
@@ -60,10 +63,12 @@ function rise(keys: Float64Array, hole: number, key: number): number {
   return at
 }
 
-/** Every store into this array rounds to float32. */
+/** Partial sums. Stores into this array round to float32. */
 const lanes = new Float32Array(16)
 
-/** Implements `GraphKernel` with plain loops. The comments are in `wasm/graph.ts`. */
+/**
+ * Implements `GraphKernel` with plain loops. The comments are at the functions of the same names in `wasm/graph.ts`.
+ */
 export class PlainGraph {
   readonly #shape: GraphShape
   readonly #bytes: Uint8Array
@@ -77,16 +82,19 @@ export class PlainGraph {
   readonly #allowed: number
   readonly #allowedNodes: number
   readonly #block: number
-  /** Views of the scratch, and the used length of each. */
+  /** Keys of the nearest rows so far, ascending. */
   readonly #kept: Float64Array
+  /** Number of keys in `#kept`. */
   #keptEnd = 0
+  /** Min-heap of the keys that a walk has not expanded yet (`frontier` in the kernel). */
   readonly #waiting: Float64Array
+  /** Number of keys in `#waiting`. */
   #waitingEnd = 0
   readonly #choices: Float64Array
   readonly #nearby: Uint32Array
   readonly #spare: Uint32Array
   readonly #changes: Uint32Array
-  /** Position of the oldest change. */
+  /** Index of the oldest change in `#changes`. */
   #oldest = 0
 
   #epoch = 0

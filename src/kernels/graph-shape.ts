@@ -1,109 +1,132 @@
 /**
- * The layout of a graph in memory, which the kernel (`wasm/graph.ts`) and the reference implementation
+ * Defines the memory layout of a graph, which the kernel (`wasm/graph.ts`) and the reference implementation
  * (`graph-plain.ts`) share.
  *
- * A list is a u32 head, followed by room for u32 edges; unused edges are zeros. The lower half of the head is the
- * number of edges.
+ * Each row has a list of edges on each of its levels. A list is a u32 head, then a fixed number of u32 edges. Unused
+ * edges are zeros. The lower half of the head is the number of edges.
  *
- * Rows with equal vectors ("twins") form one node. Otherwise a crowd of equal rows would be each other's only
- * neighbours, and no walk would leave the crowd. Their lowest lists are linked:
+ * Rows with equal vectors form one node. Otherwise many equal rows would have only each other as neighbours, and a walk
+ * could not leave them. The first of these rows has the edges of the node; the other rows are its twins. On the lowest
+ * level, the lists of these rows are linked:
  *
- * - The first of the rows has the edges. If it has twins, bit 31 of the head is set, and the first edge is the first twin.
- * - The list of a twin has a head of 0, followed by the next twin. The last twin is followed by itself.
- * - In the list of the first twin, the last twin comes after that.
+ * - First row: if it has twins, bit 31 of the head is set, and the first edge is the first twin.
+ * - Twin: the head is 0, and the first edge is the next twin. The last twin has itself as first edge.
+ * - First twin: its second edge is the last twin.
  */
 import { Places } from './arena.js'
 
-/** The elements of vectors: float32s; bytes; or codes of product quantization, which can be walked but not inserted. */
+/**
+ * The elements of vectors: float32s, bytes, or codes of product quantization. Rows of codes cannot be inserted, only
+ * searched.
+ */
 export type NodeKind = 'f32' | 'u8' | 'pq'
 
 /** The parameters that determine the size of a graph. */
 export interface GraphShape {
   readonly kind: NodeKind
-  /** Bytes from one vector to the next: a multiple of 64 (f32) or 16 (u8), padded with zeros. pq: parts per vector. */
+  /**
+   * Bytes from one vector to the next: a multiple of 64 (f32) or 16 (u8), padded with zeros. For pq: number of parts
+   * per vector.
+   */
   readonly stride: number
-  /** The most rows. */
+  /** Maximum number of rows. */
   readonly rows: number
-  /** Edges per level, 2 .. 16,383. */
+  /**
+   * Maximum number of edges of a row per level above the lowest level, 2 to 16,383. On the lowest level it is twice
+   * this number.
+   */
   readonly m: number
-  /** Levels of each row above the lowest, as returned by `levelsOf`. */
+  /** By row: the number of its levels above the lowest level, as returned by `levelsOf`. */
   readonly levels: Uint8Array
-  /** The most candidates that a walk or an insertion keeps. */
+  /** Maximum number of candidates that a walk or an insertion keeps. */
   readonly efMax: number
 }
 
-/** Addresses of a graph: sections that are stored, and scratch that is not. */
+/** Addresses of the sections of a graph. All sections except `scratch` are stored in the index file. */
 export interface GraphPlaces {
-  /** `rows` vectors. The caller writes a vector before it inserts the row. */
+  /** Section with `rows` vectors. The caller writes a vector before it inserts the row. */
   readonly vectors: number
-  /** `1 + 2m` u32s per row: its lowest list. */
+  /** Section with the list of each row on the lowest level: `1 + 2m` u32s per row. */
   readonly links: number
-  /** For each row with levels above the lowest, its lists of level 1, 2 ..: `1 + m` u32s each. */
+  /** Section with the other lists of each row, from level 1 upwards: `1 + m` u32s per list. */
   readonly upperLinks: number
-  /** A u32 per row: the start of its upper links, in u32s from `upperLinks`. Unused for rows without upper levels. */
+  /**
+   * Section with a u32 per row: the start of its lists in `upperLinks`, in u32s. Unused for rows without upper levels.
+   */
   readonly upperStarts: number
   readonly scratch: number
 }
 
-/** Data shared by the threads that insert into one graph. Each thread has scratch of its own. */
+/** Addresses of data that the threads share when they insert into the same graph. Each thread has its own scratch. */
 export interface SharedPlaces {
-  /** `locksShared` u32s, initially zeros. */
+  /** Address of `locksShared` u32s, initially zeros. */
   readonly locks: number
-  /** For each graph that shares the rows two u32s: row and level of its entry. */
+  /** Address of two u32s for each graph that shares the rows: row and level of its entry. */
   readonly entries: number
 }
 
-/** Must equal LOCKS of `wasm/graph.ts`. */
+/** Number of locks. Must equal LOCKS of `wasm/graph.ts`. */
 export const locksShared = 4096
 
 /** Mask of the number of edges in a head. */
 export const endOfCount = 0xffff
 
-/** The most rows that one call of the kernel inserts or starts from. */
+/** Maximum number of rows of a kernel call that inserts rows or starts a walk from rows. */
 export const insertedTogether = 1024
 
-/** Rows that a walk through excluded rows gathers before it measures them, in addition to those of one list. */
+/**
+ * A filtered walk collects the allowed neighbours of excluded rows before it measures them. It measures them as soon as
+ * it has more rows than this number.
+ */
 export const gatheredTogether = 512
 
 /**
- * The smallest capacity of the frontier: rows that a walk has yet to expand. When it is full, the walk forgets the
- * farther half.
+ * Minimum capacity of the frontier, the set of rows that a walk has not expanded yet. When the frontier is full, the
+ * walk drops its farther half.
  */
 const minFrontier = 16_384
 
-/** Fewer bytes of vectors stay in the cache of the core. Prefetching them costs more than it saves. */
+/** Minimum bytes of vectors for which prefetching is faster. Fewer bytes stay in the cache of the processor core. */
 const minPrefetchBytes = 2 ** 22
 
 /** Addresses in the scratch. */
 export interface Scratch {
-  /** u32s, in the order of `Word`. */
+  /** Address of the parameters of the kernel: u32s in the order of `Word`. */
   readonly block: number
-  /** A u8 per row. */
+  /** Address of a u8 per row: its number of levels above the lowest level. */
   readonly levels: number
-  /** A u16 per row: the epoch in which it was visited last. Each search of a level has an epoch. */
+  /** Address of a u16 per row: the epoch in which it was visited last. Every search of a level has a new epoch. */
   readonly visited: number
+  /** Address of a bit per row: whether it is allowed. */
   readonly allowed: number
-  /** The same for nodes: whether one of the rows with the node's vector is allowed. */
+  /** Address of a bit per node: whether at least one of the rows with the node's vector is allowed. */
   readonly allowedNodes: number
   readonly query: number
-  /** Keys of `efMax` rows. */
+  /** Address of the keys of the nearest rows so far, at most `efMax`. */
   readonly kept: number
   readonly frontier: number
-  /** The most keys in the frontier. */
+  /** Maximum number of keys in the frontier. */
   readonly frontierMax: number
+  /** Address of rows to measure in a step of a walk. */
   readonly nearby: number
+  /** Address of the keys from which edges are chosen. */
   readonly choices: number
+  /** Address of rows that were not chosen. */
   readonly spare: number
-  /** The counts of measured nodes at the last changes of the watched rows. */
+  /** Address of the numbers of measured nodes at the last changes of the watched rows. */
   readonly changes: number
-  /** Rows to insert, or to start from. */
+  /** Address of the rows to insert, or from which a walk starts. */
   readonly list: number
   readonly foundRows: number
   readonly foundDistances: number
+  /** Total bytes of the scratch. */
   readonly bytes: number
 }
 
-/** Words of the block: parameters of the kernel, and from `epoch` on also state that it keeps for the next call. */
+/**
+ * Indexes of the words of the block, which has the parameters of the kernel. The kernel also writes some words, such as
+ * `epoch`, and reads them in the next call.
+ */
 export const Word = {
   kind: 0,
   stride: 1,
@@ -142,10 +165,10 @@ export const Word = {
 
 const words = 33
 
-/** Numbered as in `wasm/graph.ts`. */
+/** The numbers of kinds in `wasm/graph.ts`. */
 const kindNumber: Readonly<Record<NodeKind, number>> = { f32: 0, u8: 1, pq: 2 }
 
-/** Assign the addresses of a graph's scratch, from `at` on. */
+/** Assign the addresses of a graph's scratch, which begins at address `at`. */
 export function layScratch({ kind, stride, rows, m, efMax }: GraphShape, at: number): Scratch {
   const places = new Places()
   const take = (bytes: number) => at + places.take(bytes)
@@ -172,7 +195,10 @@ export function layScratch({ kind, stride, rows, m, efMax }: GraphShape, at: num
   }
 }
 
-/** Write the parameters of the kernel, and clear its marks. */
+/**
+ * Write the parameters of the kernel, and mark all rows as not visited. `shared`: null if only one thread uses the
+ * graph.
+ */
 export function fillScratch(
   buffer: ArrayBufferLike,
   shape: GraphShape,

@@ -1,13 +1,15 @@
 /**
- * A navigable graph over vectors in an arena (HNSW: Malkov & Yashunin, arXiv 1603.09320), by squared Euclidean
- * distance. Rows are nodes. Each has up to `2m` edges on the lowest level, and `m` on each of its levels above. One
- * kernel call inserts many rows, or does a whole walk. The reference implementation is in `graph-plain.ts`.
+ * Graph index over vectors in an arena (HNSW: Malkov & Yashunin, arXiv 1603.09320), by squared Euclidean distance. A
+ * node is a row, or several rows with equal vectors. It has up to `2m` edges on the lowest level, and up to `m` edges
+ * on each of its higher levels. A search in the graph is called a walk. One kernel call inserts many rows or does a
+ * whole walk. The reference implementation is in `graph-plain.ts`.
  *
- * Several graphs may share one `Graph`, each with an entry of its own: rows inserted from one entry never meet those of
- * another.
+ * A `Graph` object may contain several separate graphs, each with its own entry. Rows that are inserted from different
+ * entries are never connected.
  *
- * Several threads may insert into one graph and walk in it meanwhile. Each thread has a `Graph` of its own over the
- * same addresses of one shared arena, except for the scratch. The resulting edges then depend on the timing.
+ * Several threads may concurrently insert into a graph and walk in it. Each thread has its own `Graph` object. These
+ * objects use the same addresses in a shared arena, but each has its own scratch. The resulting edges then depend on
+ * the timing of the threads.
  */
 import { assert } from '../errors.js'
 import type { GraphArena } from './arena.js'
@@ -28,65 +30,73 @@ import type { GraphKernel, SharedKernel } from './kernel.js'
 
 export type { GraphPlaces, GraphShape, NodeKind, SharedPlaces } from './graph-shape.js'
 
-/** Where walks start. Changes as rows are inserted. A row of -1 means that nothing is inserted yet. */
+/** The row from which walks in a graph start. Inserting rows changes it. */
 export interface Entry {
+  /** Row number. -1: the graph has no rows yet. */
   row: number
   level: number
 }
 
-/** The result of a walk. The rows are in the arena, valid until the next call. */
+/** The result of a walk. `Graph.rows` and `Graph.distances` return the rows, until the next call. */
 export interface Walked {
+  /** Number of rows found. */
   readonly found: number
-  /** Nodes whose distance was computed. */
+  /** Number of nodes whose distance was computed. */
   readonly measured: number
   readonly ended: WalkEnding
 }
 
 /**
- * Why a walk ended. `settled`: normally. `emptied`: there was no further node before the walk settled. `spent`: it
- * measured the most nodes allowed.
+ * The reason why a walk ended. `settled`: the rule that ends the walk was fulfilled. `emptied`: before that, there were
+ * no more nodes to visit. `spent`: before that, the walk had measured its maximum number of nodes.
  */
 type WalkEnding = (typeof walkEndings)[number]
 
-/** Numbered as in `wasm/graph.ts`. */
+/** The endings in the order of their numbers in `wasm/graph.ts`. */
 const walkEndings = ['settled', 'emptied', 'spent'] as const
 
 /**
- * When a walk ends that is not bounded by its width: when the nearest nodes no longer change. Counts of nodes start
- * with the walk, after the nodes from which it starts.
+ * The rule that ends a walk: the nearest nodes no longer change. The rule counts the nodes that the walk has measured,
+ * without the nodes from which it starts.
  */
 export interface WalkRule {
-  /** The walk measures at least `factor` times the count at the last change of the watched nodes, plus `more` nodes. */
+  /** The walk must measure at least `factor` times the count at the last change of the watched nodes, plus `more`. */
   readonly factor: number
-  /** Nodes to measure in addition; see `factor`. */
+  /** See `factor`. */
   readonly more: number
-  /** The number of nearest nodes that are watched. */
+  /** Number of nearest nodes whose changes the rule watches. */
   readonly watched: number
-  /** This many changes of watched nodes may come later. Less than the width of the walk. */
+  /** Number of the last changes that the rule ignores. It must not exceed the width of the walk. */
   readonly late: number
-  /** The walk must keep at least this many nodes, at least 1, all nearer than the rest of the frontier. */
+  /**
+   * Minimum number of kept nodes, at least 1. The rule does not end the walk before this many kept nodes are nearer
+   * than all nodes that the walk has not expanded yet.
+   */
   readonly least: number
-  /** The most nodes that the walk measures. */
+  /** Maximum number of nodes that the walk measures. */
   readonly most: number
 }
 
 const noSeeds = new Uint32Array(0)
-/** Ends a walk when it keeps the nearest of all nodes that it found. */
+/**
+ * The rule of the paper: a walk ends when all nodes that it has not expanded are farther than the `width` kept nodes.
+ */
 const widthRule: WalkRule = { factor: 0, more: 0, watched: 0, late: 0, least: 0, most: 0 }
 
-/** Which rows are nodes: one of each set of rows with equal vectors. */
+/** The nodes of a graph. Of several rows with equal vectors, one row represents the node. */
 export interface Nodes {
-  /** The node of each row; `noNode` if the row is not in the graph. */
+  /** By row: the row that represents its node. `noNode` if the row is not in the graph. */
   readonly nodeOf: Uint32Array
+  /** Number of nodes. */
   readonly count: number
-  /** Rows that another row represents. */
+  /** Rows whose node is represented by another row. */
   readonly twins: Uint32Array
 }
 
 /** Marks a row that is not in the graph. */
 export const noNode = 0xffff_ffff
 
-/** Bytes of each section of a graph, except the vectors. */
+/** The sizes of the sections of a graph in bytes, except the vectors. */
 interface GraphSizes {
   readonly links: number
   readonly upperLinks: number
@@ -95,8 +105,8 @@ interface GraphSizes {
 }
 
 /**
- * Return the number of levels above the lowest for each row, distributed as in the paper with 1/ln(m). They depend only
- * on the row number, so a graph is the same wherever it is built.
+ * Return, for each row, the number of levels above the lowest level. The paper defines the distribution; its factor is
+ * 1/ln(m). The number depends only on the row number, so that the same rows give the same graph on every machine.
  */
 export function levelsOf(firstRow: number, rows: number, m: number): Uint8Array {
   const levels = new Uint8Array(rows)
@@ -110,7 +120,7 @@ export function levelsOf(firstRow: number, rows: number, m: number): Uint8Array 
   return levels
 }
 
-/** Return the bytes of each section except the vectors. */
+/** Return the sizes of the sections of a graph in bytes, except the vectors. */
 export function graphSizes(shape: GraphShape): GraphSizes {
   let upper = 0
   for (const levels of shape.levels) upper += levels
@@ -122,25 +132,26 @@ export function graphSizes(shape: GraphShape): GraphSizes {
   }
 }
 
-/** Return the bytes of the data that threads share when they insert into `graphs` graphs. */
+/** Return the sizes in bytes of the data that threads share when they insert into `graphs` graphs (`SharedPlaces`). */
 export function sharedSizes(graphs: number): { readonly locks: number; readonly entries: number } {
   return { locks: locksShared * 4, entries: graphs * 8 }
 }
 
-/** A graph in an arena. One walk or insertion at a time per `Graph`. */
+/** A graph in an arena. Calls are synchronous, so a `Graph` runs only one walk or insertion at a time. */
 export class Graph {
   /**
-   * The query of the next walks: elements padded like the rows (pq: `parts x 256` float32s, the table of distances,
-   * none of them negative).
+   * The query of the next walks, which the caller writes. It is padded like the rows. For pq it is the table of
+   * distances: 256 float32s per part, none of them negative.
    */
   readonly query: Uint8Array
 
-  /** The allowed rows of the next walks: one bit per row, as in `Bitset.words`. */
+  /** The allowed rows of the next filtered walks, which the caller writes: one bit per row, as in `Bitset.words`. */
   readonly allowed: Uint32Array
 
   /**
-   * The allowed nodes: a node is allowed if one of the rows with its vector is. Equal to `allowed` if no vectors are
-   * equal.
+   * The allowed nodes of the next filtered walks, which the caller writes: one bit per row that represents a node. A
+   * node is allowed if at least one of the rows with its vector is allowed. If no vectors are equal, `allowedNodes` has
+   * the same bits as `allowed`.
    */
   readonly allowedNodes: Uint32Array
 
@@ -151,13 +162,15 @@ export class Graph {
   readonly #block: Uint32Array
   readonly #blockFloats: Float32Array
   readonly #kernel: GraphKernel
-  /** Null if no other thread uses the arena. */
+  /** Addresses of the data that threads share. Null if no other thread uses the arena. */
   readonly #shared: SharedPlaces | null
 
   /**
-   * `fresh`: write `upperStarts`, which depend only on the levels; otherwise they exist. Lists are written when their
-   * row is inserted. Lists of rows that are never inserted stay unchanged, zeros in a new arena. `shared`: required for
-   * a shared arena, null otherwise.
+   * `fresh`: whether to write `upperStarts`, which depends only on the levels; false if it is already written.
+   * `shared`: the data that threads share; null if only one thread uses the arena.
+   *
+   * The lists of a row are written when it is inserted. The lists of other rows stay as they are. In a new arena they
+   * are zeros.
    */
   constructor(
     arena: GraphArena,
@@ -196,9 +209,11 @@ export class Graph {
   }
 
   /**
-   * Insert `count` consecutive rows with `efConstruction` candidates. Edges are chosen by the heuristic of the paper;
-   * free places are filled with the nearest of the other candidates. A hundred rows take some ten milliseconds, so
-   * insert many rows in several calls, and yield between them.
+   * Insert `count` consecutive rows. `efConstruction`: number of candidates for the edges of a row. The heuristic of
+   * the paper chooses the edges. If it chooses fewer than a list can have, the nearest of the other candidates are
+   * added.
+   *
+   * 100 rows take about 10 ms, so callers insert many rows in several calls and let the event loop run between them.
    */
   insert(firstRow: number, count: number, entry: Entry, efConstruction: number): void {
     this.insertRows(
@@ -208,7 +223,7 @@ export class Graph {
     )
   }
 
-  /** Like `insert`, for rows that are not consecutive. A row must be inserted only once. */
+  /** Insert rows that need not be consecutive, like `insert`. Each row must be inserted only once. */
   insertRows(rows: Uint32Array, entry: Entry, efConstruction: number): void {
     const block = this.#block
     block[Word.entryRow] = entry.row
@@ -220,21 +235,21 @@ export class Graph {
   }
 
   /**
-   * Like `insertRows`, concurrently with other threads, from entry number `entry` at `SharedPlaces.entries`. When all
-   * threads are done, one of them calls `join` with all rows. Until then, walks do not find rows whose vectors equal
-   * those of other rows.
+   * Insert rows like `insertRows`, concurrently with other threads. `entry`: number of the entry at
+   * `SharedPlaces.entries`. When all threads are done, one of them must call `join` with all rows. Before that, a walk
+   * does not find a row with the same vector as an earlier row.
    */
   insertBeside(rows: Uint32Array, entry: number, efConstruction: number): void {
-    assert(this.#shared !== null, 'a graph of one thread')
+    assert(this.#shared !== null, 'only graphs that threads share have insertBeside')
     this.#insert(rows, this.#shared.entries + 8 * entry, efConstruction)
   }
 
   /**
-   * Make rows with equal vectors findable after `insertBeside`, while no thread inserts. A thousand rows take less than
-   * a millisecond.
+   * Link rows with equal vectors after `insertBeside`, so that walks find them. No thread may insert at the same time.
+   * 1,000 rows take less than 1 ms.
    */
   join(rows: Uint32Array): void {
-    assert(this.#shared !== null, 'a graph of one thread')
+    assert(this.#shared !== null, 'only graphs that threads share have join')
     const kernel = this.#kernel as SharedKernel
     this.#inLists(rows, (list, count) => kernel.graphJoin(this.#scratch.block, list, count))
   }
@@ -247,7 +262,7 @@ export class Graph {
     this.#inLists(rows, (list, count) => this.#kernel.graphInsert(block, list, count, efConstruction))
   }
 
-  /** Copy the rows to the kernel in parts, and call it for each part. */
+  /** Copy rows to the list in the scratch, at most `insertedTogether` at a time, and run `call` for each list. */
   #inLists(rows: Uint32Array, call: (list: number, count: number) => void): void {
     const { list } = this.#scratch
     for (let at = 0; at < rows.length; at += insertedTogether) {
@@ -258,11 +273,15 @@ export class Graph {
   }
 
   /**
-   * Return the likely nearest rows to the query: at most `k` of the `width` nodes that a walk from `entries` and
-   * `seeds` keeps (width >= k; rows with equal vectors count as one). `seeds`: nodes to start from; if `filtered`, only
-   * allowed ones. `filtered`: return only rows whose bit in `allowed` is set. Excluded nodes are measured as entries,
-   * and where many nodes around are allowed. Elsewhere the walk finds allowed nodes behind one excluded node, but needs
-   * seeds to get past several excluded nodes.
+   * Find at most `k` rows that are probably the nearest to the query.
+   *
+   * `entries`: entries from which the walk starts. `width`: number of nearest nodes that the walk keeps, at least `k`.
+   * `filtered`: whether only rows whose bit in `allowed` is set are returned. `seeds`: other nodes from which the walk
+   * starts; if `filtered`, they must be allowed. `rule`: the rule that ends the walk; default: the rule of the paper.
+   *
+   * A filtered walk measures excluded nodes only if they are entries, or if many neighbours of a node are allowed.
+   * Elsewhere it continues to the allowed neighbours of an excluded neighbour. It needs seeds to get past several
+   * excluded nodes in a row.
    */
   walk(
     entries: readonly Entry[],
@@ -296,8 +315,7 @@ export class Graph {
   }
 
   /**
-   * Return which rows are nodes. A million rows take some ten milliseconds. `entries`: the entries of all graphs that
-   * share the rows.
+   * Return the nodes. A million rows take tens of milliseconds. `entries`: the entries of all graphs in this object.
    */
   nodes(entries: readonly Entry[]): Nodes {
     const { rows, m } = this.#shape
@@ -309,7 +327,7 @@ export class Graph {
     for (let row = 0; row < rows; row++) {
       const list = row * (1 + 2 * m)
       const head = words[list]!
-      // Only an entry may have no edges.
+      // Rows without edges are twins, or not in the graph. The only exception is an entry.
       if ((head & endOfCount) === 0 && nodeOf[row] !== row) continue
       nodeOf[row] = row
       count++
@@ -324,22 +342,31 @@ export class Graph {
     return { nodeOf, count, twins: Uint32Array.from(twins) }
   }
 
-  /** Return the rows of the last walk, nearest first (ties by row). A view, valid until the next call. */
+  /**
+   * Return the `found` rows of the last walk, sorted by (distance, row). The result is a view, which the next call
+   * overwrites.
+   */
   rows(found: number): Uint32Array {
     return new Uint32Array(this.#buffer, this.#scratch.foundRows, found)
   }
 
-  /** Return the distances of `rows`, of the last walk. A view, valid until the next call. */
+  /**
+   * Return the distances of the rows of the last walk, in the order of `rows`. The result is a view, which the next
+   * call overwrites.
+   */
   distances(found: number): Float32Array {
     return new Float32Array(this.#buffer, this.#scratch.foundDistances, found)
   }
 
   #checkWidth(ef: number): void {
-    assert(ef >= 1 && ef <= this.#shape.efMax, `${ef} candidates, allowed are 1 to ${this.#shape.efMax}`)
+    assert(
+      ef >= 1 && ef <= this.#shape.efMax,
+      `the number of candidates must be from 1 to ${this.#shape.efMax}, got ${ef}`,
+    )
   }
 }
 
-/** Hash a row number to a number below 2^32 with random-looking bits (the finalizer of MurmurHash3). */
+/** Hash a row number to a pseudorandom number below 2^32 (the finalizer of MurmurHash3). */
 function scatter(row: number): number {
   let bits = row + 0x9e3779b9
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b)

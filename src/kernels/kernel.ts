@@ -1,12 +1,13 @@
 /**
- * The WebAssembly modules: compiled once, instantiated once per memory, or once per thread that shares a memory,
- * because heap state is stored in the instance. A fault inside becomes a `SheafError` and does not end the process.
+ * Loads the WebAssembly modules. A module is compiled once. It is instantiated once per memory, or once per thread if
+ * threads share a memory, because an instance has state in global variables. A trap inside a kernel becomes a
+ * `SheafError`.
  */
 import { assert, ErrorCode, SheafError } from '../errors.js'
 import { sharedState } from '../primitives/shared-state.js'
 import { sharedWasmBase64, wasmBase64 } from './wasm.generated.js'
 
-/** The functions of `wasm/module.ts`. All addresses are offsets into the instance's memory. */
+/** The functions of `wasm/module.ts`. Addresses are offsets in the memory of the instance. */
 export interface Kernel {
   measureRange(
     kind: number,
@@ -166,7 +167,7 @@ export interface Kernel {
   ): void
 }
 
-/** The functions for graphs. */
+/** The functions of a kernel that work on graphs. */
 export type GraphKernel = Pick<
   Kernel,
   'graphInsert' | 'graphOpen' | 'graphEnter' | 'graphSeed' | 'graphClose'
@@ -177,19 +178,19 @@ export interface SharedKernel extends Kernel {
   graphJoin(block: number, list: number, count: number): void
 }
 
-/** Memory that several threads share: a `WebAssembly.Memory`, which can be posted to them. */
+/** A `WebAssembly.Memory` that several threads share. It can be posted to threads. */
 export interface SharedMemory {
   readonly buffer: SharedArrayBuffer
 }
 
-/** Memory with a kernel of its own. */
+/** A memory and the kernel that works in it. */
 interface KernelMemory {
-  /** The whole memory. It never grows, so views never detach. */
+  /** The whole memory. It never grows, so views of it stay valid. */
   readonly buffer: ArrayBuffer
   readonly kernel: Kernel
 }
 
-/** The used part of the global `WebAssembly`, which some hosts lack. */
+/** The members of the global `WebAssembly` that are used here. Some hosts do not have this global. */
 interface WebAssemblyApi {
   validate(bytes: Uint8Array): boolean
   readonly Module: new (bytes: Uint8Array) => object
@@ -203,16 +204,16 @@ interface WebAssemblyApi {
 const pageBytes = 65_536
 
 /**
- * The most memories at a time. Each takes gigabytes of address space, and two of the memory mappings of a process
- * (65,530 on Linux). Near either limit the engine collects garbage for every new memory, and then other allocations
- * fail.
+ * Maximum number of memories of a process. Each memory takes gigabytes of address space, and two of the process's
+ * memory mappings (65,530 on Linux). Near either limit, the JavaScript engine runs a garbage collection for every new
+ * memory, and other allocations may fail.
  */
 export const kernelsMax = 4096
 
-/** The memories of this thread: `open` of at most `most`. */
+/** Memories of this thread. `open`: current number. `most`: maximum number. */
 const memories = sharedState('kernel memories', () => ({ open: 0, most: kernelsMax }))
 
-/** Divide the memories among the `threads` threads of this process that open memories. */
+/** Limit the memories of this thread to its share, if `threads` threads of the process open memories. */
 export function shareKernels(threads: number): void {
   memories.most = Math.floor(kernelsMax / threads)
 }
@@ -220,14 +221,14 @@ export function shareKernels(threads: number): void {
 const api = (globalThis as { WebAssembly?: WebAssemblyApi }).WebAssembly
 let compiled: object | null | undefined
 let compiledShared: object | null | undefined
-/** A memory is freed when its buffer is unreachable. */
+/** Counts freed memories. A memory is freed when its buffer is garbage collected. */
 const freedMemories = new FinalizationRegistry<void>(() => {
   memories.open--
 })
 
 /**
- * Open a zeroed memory of at least `bytes` bytes with a kernel of its own. Returns null without SIMD, without address
- * space, or beyond `kernelsMax`.
+ * Open a memory of at least `bytes` bytes, which are zeros, with a kernel. Returns null if the host does not support
+ * SIMD, if there is not enough address space, or if the thread has its maximum number of memories.
  */
 export function openKernel(bytes: number): KernelMemory | null {
   if (compiled === undefined) compiled = compile(wasmBase64)
@@ -237,14 +238,20 @@ export function openKernel(bytes: number): KernelMemory | null {
   return memory && { buffer: memory.buffer, kernel: guarded(instanceOn(compiled, memory) as Kernel) }
 }
 
-/** Open a zeroed memory of at least `bytes` bytes that threads can share. Returns null like `openKernel`. */
+/**
+ * Open a memory of at least `bytes` bytes, which are zeros, that threads can share. Returns null in the same cases as
+ * `openKernel`, and if the host does not support threads in WebAssembly.
+ */
 export function openSharedMemory(bytes: number): SharedMemory | null {
   if (api === undefined || compileShared() === null) return null
   const { Memory } = api
   return newMemory(bytes, pages => new Memory({ ...pages, shared: true }))
 }
 
-/** Create a kernel of this thread on a shared memory. Other threads see only what is in the memory. */
+/**
+ * Create this thread's kernel for a shared memory. The kernels of the threads share the memory, but each has its own
+ * global variables.
+ */
 export function sharedKernelOn(memory: SharedMemory): SharedKernel {
   const module = compileShared()
   assert(module !== null, 'this host has no kernels for shared memory')
@@ -278,7 +285,7 @@ function compileShared(): object | null {
   return compiledShared
 }
 
-/** Returns null if the module does not validate: on a host without SIMD, or without threads. */
+/** Compile a module. Return null if the host does not support its features (SIMD, threads). */
 function compile(base64: string): object | null {
   const bytes = Buffer.from(base64, 'base64')
   return api?.validate(bytes) ? new api.Module(bytes) : null

@@ -1,23 +1,24 @@
 /**
- * The definition of distances; smaller is nearer (rule A-045):
+ * The metrics (rule A-045). For all of them, a smaller distance means a nearer row:
  *
- * - l2 is the squared Euclidean distance
- * - cosine is 1 - cos
- * - dot is 1 - dot product
- * - hamming is the number of different bits, for rows and queries of bytes only
+ * - l2 is the squared Euclidean distance.
+ * - cosine is 1 - cos.
+ * - dot is 1 - dot product.
+ * - hamming is the number of different bits. It is only for rows and queries of bytes.
  *
- * Results are float32. The arithmetic is fixed to the last bit, so that the WebAssembly kernel and the reference
- * implementation rank alike on any machine:
+ * Distances are float32. Every operation and its order is fixed, so that the WebAssembly kernel and the reference
+ * implementation compute the same bits on every machine:
  *
- * - Floats are summed in float32: element i goes to lane i mod 16, and the lanes are summed in the order of `fold` in
- *   `exact-plain.ts`. Bytes are converted to float32 first.
- * - Rows of bytes with a query whose elements are all integers of 0..255 are summed exactly, and rounded once.
- * - Cosine ends in float64 (`cosineDistance`); l2 and dot end in one float32 operation.
- * - If a sum is NaN (overflow to both infinities), the distance of the row is Infinity, so the row ranks last.
+ * - Floats are summed in float32. Element i is added to lane i mod 16, and then the lanes are summed in the order of
+ *   `fold` in `exact-plain.ts`. Rows of bytes are first converted to float32.
+ * - If rows are bytes, and all elements of the query are integers from 0 to 255, the sum is an exact integer, which is
+ *   rounded once.
+ * - The last operations of cosine are in float64 (`cosineDistance`). The last operation of l2 and dot is in float32.
+ * - If a sum overflows to both infinities, it is NaN. Then the distance of the row is Infinity, so the row ranks last.
  */
 export type Metric = 'l2' | 'cosine' | 'dot' | 'hamming'
 
-/** Return whether every element is an integer of 0..255, so that sums with rows of bytes are exact. */
+/** Return whether every element is an integer from 0 to 255. Then distances from rows of bytes are computed exactly. */
 export function holdsBytes(query: Float32Array): boolean {
   for (let i = 0; i < query.length; i++) {
     const value = query[i]!
@@ -27,9 +28,9 @@ export function holdsBytes(query: Float32Array): boolean {
 }
 
 /**
- * Return 1 - cos, from the product of two vectors and their sums of squares. The result is in 0..2 despite rounding, and
- * exactly 0 for a vector with itself. A vector without direction (all zeros, or with a norm beyond float32) has distance
- * 1 from everything.
+ * Return 1 - cos. `product`: dot product of the two vectors. `rowNorm` and `norm`: their sums of squares. In spite of
+ * rounding, the result is from 0 to 2, and exactly 0 for two equal vectors. A vector without a direction (all elements
+ * are zero, or the norm exceeds float32) has the distance 1 from every vector.
  */
 export function cosineDistance(product: number, rowNorm: number, norm: number): number {
   const norms = rowNorm * norm

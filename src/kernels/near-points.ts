@@ -1,25 +1,25 @@
-/** Finds which of many rows are near some points. Each point has a bound of its own. */
+/** Finds the pairs of a row and a point whose distance is below the bound of the point. */
 import { assert } from '../errors.js'
 import { type Arena, openArena, Places } from './arena.js'
 import { nearPairsPlain, type PairPlaces } from './clusters-plain.js'
 import { type Centroids, groupRows, packPanels, panelsBytes, panelsOf, panelWidth } from './panels.js'
 
-/** Pairs contain the numbers of a row and a point in 16 bits each. */
+/** Maximum number of rows, and of points, because a pair has 16 bits for each number. */
 const maxNumbers = 2 ** 16
 
-/** Finds the points near each row, by a matrix product. */
+/** Finds pairs of rows and points by a matrix product. */
 export class NearPoints {
-  /** The caller writes up to `maxRows` vectors here. */
+  /** The rows: up to `maxRows` vectors. The caller writes them before it calls `find`. */
   readonly vectors: Float32Array
   readonly #arena: Arena
   readonly #places: PairPlaces
   readonly #points: Centroids
-  /** Squared distances of the points from the origin of the panels. */
+  /** By point: its squared distance from the origin of the panels. */
   readonly #norms: Float64Array
-  /** The largest rounding error of a squared norm, as a share of it. */
+  /** Maximum rounding error of a squared norm, as a share of the squared norm. */
   readonly #error: number
 
-  /** `plain`: without the SIMD kernel. Throws `ServiceUnavailable` if there is no memory. */
+  /** `plain`: see `openArena`. Throws `ServiceUnavailable` if the memory cannot be allocated. */
   constructor(points: Centroids, maxRows: number, plain = false) {
     const { count, dim, values } = points
     const rows = Math.ceil(maxRows / groupRows) * groupRows
@@ -39,7 +39,7 @@ export class NearPoints {
     packPanels(points, buffer, this.#places.origin, this.#places.panels)
     this.vectors = new Float32Array(buffer, this.#places.vectors, maxRows * dim)
     this.#points = points
-    // Each of the additions has an error of at most 2^-24; twice that.
+    // Each addition has a relative error of at most 2^-24. For safety, take twice this error.
     this.#error = (dim + 8) * 2 ** -23
     const origin = new Float32Array(buffer, this.#places.origin, dim)
     this.#norms = new Float64Array(count)
@@ -48,9 +48,9 @@ export class NearPoints {
   }
 
   /**
-   * Return pairs of one of the first `rows` vectors and a point, as row << 16 | point: all pairs whose squared distance
-   * is below the point's bound, and some slightly beyond. `bounds`: by point. The result is a view, valid until the
-   * next call.
+   * Return all pairs of one of the first `rows` vectors and a point whose squared distance is below the bound of the
+   * point. A pair is encoded as row << 16 | point. Because of rounding, the result may have some pairs slightly beyond
+   * the bound. `bounds`: the bound of each point. The result is a view, which the next call overwrites.
    */
   find(rows: number, bounds: ArrayLike<number>): Uint32Array {
     const { buffer, kernel } = this.#arena

@@ -1,29 +1,34 @@
 /**
- * Finds the nearest rows of several lists, scanned one after the other in one arena (wasm/lists.ts): open, any number
- * of scans, close.
+ * Finds the nearest rows of several lists in one arena (wasm/lists.ts). The caller first calls `openNearest`, then
+ * scans lists one after the other, and at the end calls `closeNearest`. A scan offers each row of a list with its
+ * distance. The kernel or a `Nearest` keeps the nearest rows.
  */
 import { assert } from '../errors.js'
 import type { Arena } from './arena.js'
 import { type Hits, Nearest, readHits, readKeys } from './nearest.js'
 
-/** The state of an open arena. */
+/** The state of an arena between `openNearest` and `closeNearest`. */
 interface Open {
+  /** Address of the heap of the kernel. */
   readonly heap: number
+  /** The allowed rows: one bit per ordinal. Null: all rows are allowed. */
   readonly allowed: Uint32Array | null
-  /** Null: the kernel keeps the rows. */
+  /** The nearest rows so far. Null: the kernel keeps them in `heap`. */
   readonly nearest: Nearest | null
 }
 
+/** State by the buffer of the arena. */
 const opened = new WeakMap<ArrayBufferLike, Open>()
 
-/** Return the bytes of a heap of `k` rows. */
+/** Return the bytes of a heap for `k` rows. */
 export function nearestBytes(k: number): number {
   return k * 8
 }
 
 /**
- * Start without rows, and drop any open state of the arena. `heap`: address of `nearestBytes(k)` bytes, k at least 1.
- * `allowed`: address of a bit per ordinal, as in `Bitset.words`; 0 (not a valid address): all rows are allowed.
+ * Begin to collect the `k` nearest rows; `k` must be at least 1. Drops rows that this arena collected before. `heap`:
+ * address of `nearestBytes(k)` bytes. `allowed`: address of a bit per ordinal, as in `Bitset.words`; 0: all rows are
+ * allowed.
  */
 export function openNearest(arena: Arena, heap: number, k: number, allowed: number): void {
   assert(k >= 1, `k must be at least 1, got ${k}`)
@@ -37,8 +42,9 @@ export function openNearest(arena: Arena, heap: number, k: number, allowed: numb
 }
 
 /**
- * Offer `count` float32s at `distances`, each with `base` added. The arena must be readable up to a multiple of four.
- * The rows' ordinals are u32s at `ordinals`, in any order. NaN counts as Infinity.
+ * Offer `count` rows. `distances`: address of their distances, which are float32s; the kernel reads up to a multiple of
+ * four. `ordinals`: address of their ordinals, which are u32s in any order. `base`: number to add to every distance. A
+ * distance that is NaN counts as Infinity.
  */
 export function offerNearest(
   arena: Arena,
@@ -64,13 +70,19 @@ export function offerNearest(
   }
 }
 
-/** Return the nearest of all rows offered since `openNearest`, in any order. More rows may be offered afterwards. */
+/**
+ * Return the nearest of all rows that were offered since `openNearest`, in any order. More rows may be offered
+ * afterwards.
+ */
 export function heldNearest(arena: Arena): Hits {
   const { heap, nearest } = openIn(arena)
   return arena.kernel === null ? nearest!.held() : readKeys(arena.buffer, heap, arena.kernel.heldNearest())
 }
 
-/** Return the nearest of all rows offered since `openNearest`, ascending by (distance, ordinal). */
+/**
+ * Return the nearest of all rows that were offered since `openNearest`, sorted by (distance, ordinal). Ends the
+ * collection.
+ */
 export function closeNearest(arena: Arena): Hits {
   const { heap, nearest } = openIn(arena)
   opened.delete(arena.buffer)

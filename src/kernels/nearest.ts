@@ -1,13 +1,16 @@
-/** Keeps the k nearest of the offered rows: a bounded binary max-heap ordered by (distance, ordinal). */
+/** Keeps the k nearest of the offered rows in a binary max-heap, ordered by (distance, ordinal). */
 
-/** Matching rows, ascending by (distance, ordinal). Both arrays have the same length. */
+/** The rows that a search found, usually sorted by (distance, ordinal). Both arrays have the same length. */
 export interface Hits {
   readonly distances: Float32Array
-  /** Row numbers, from 0. */
+  /** Ordinals of the rows in their segment. */
   readonly ordinals: Uint32Array
 }
 
-/** Copy the closed heap of the kernel: pairs of (ordinal u32, distance f32). */
+/**
+ * Copy the result of the kernel after it closed the heap: pairs of (ordinal u32, distance f32). `found`: number of
+ * pairs.
+ */
 export function readHits(buffer: ArrayBufferLike, heap: number, found: number): Hits {
   const words = new Uint32Array(buffer, heap, found * 2)
   const floats = new Float32Array(buffer, heap, found * 2)
@@ -21,8 +24,9 @@ export function readHits(buffer: ArrayBufferLike, heap: number, found: number): 
 }
 
 /**
- * Copy the open heap of the kernel: keys. The upper half of a key is the distance, mapped so that unsigned order is
- * numeric order.
+ * Copy the rows of the kernel's heap while it is open. The heap has 64-bit keys. The lower half of a key is the
+ * ordinal. The upper half is the distance, mapped so that the order of unsigned integers is the order of distances.
+ * `found`: number of keys.
  */
 export function readKeys(buffer: ArrayBufferLike, heap: number, found: number): Hits {
   const words = new Uint32Array(buffer, heap, found * 2)
@@ -48,7 +52,7 @@ export class Nearest {
     this.#ordinals = new Uint32Array(k)
   }
 
-  /** Offer a row. `distance` must be a float32 and not NaN. Rows may come in any order. */
+  /** Offer a row. `distance` must be a float32 and not NaN. Rows may be offered in any order. */
   offer(distance: number, ordinal: number): void {
     if (this.#size < this.#distances.length) this.#rise(this.#size++, distance, ordinal)
     else if (this.#size > 0 && this.#isBelow(distance, ordinal, 0)) this.#sink(0, distance, ordinal)
@@ -59,7 +63,7 @@ export class Nearest {
     return { distances: this.#distances.slice(0, this.#size), ordinals: this.#ordinals.slice(0, this.#size) }
   }
 
-  /** Return the kept rows, ascending. Empties the heap. */
+  /** Return the kept rows, sorted by (distance, ordinal), and remove them. */
   take(): Hits {
     const found = this.#size
     while (this.#size > 1) {
@@ -95,7 +99,7 @@ export class Nearest {
     this.#place(hole, distance, ordinal)
   }
 
-  /** Return whether a row ranks before the one at `slot`. */
+  /** Return whether a row ranks before the kept row at `slot`. */
   #isBelow(distance: number, ordinal: number, slot: number): boolean {
     const other = this.#distances[slot]!
     return distance < other || (distance === other && ordinal < this.#ordinals[slot]!)

@@ -1,18 +1,20 @@
-/** Packs points for the kernels that multiply many points with many rows (`wasm/clusters.ts`). */
+/** Packs points into panels for the kernels that multiply many points with many rows (`wasm/clusters.ts`). */
 
-/** Points of `dim` elements, contiguous. */
+/** A list of points, for example centroids. */
 export interface Centroids {
   readonly count: number
+  /** Number of elements of a point. */
   readonly dim: number
-  /** `count x dim` elements. */
+  /** The elements of all points, one point after the other. */
   readonly values: Float32Array
 }
 
-/** Points, and rows, that a kernel processes together. */
+/** Number of points in a panel, which a kernel processes together. */
 export const panelWidth = 8
+/** Number of rows in a group, which a kernel processes together. */
 export const groupRows = 4
 
-/** The number of points from which the center of all is estimated. */
+/** Number of points from which `midstOf` estimates the center of all points. */
 const centerPoints = 65
 
 /** Return the number of panels for `count` points. */
@@ -25,7 +27,10 @@ export function panelsBytes(count: number, dim: number): number {
   return panelsOf(count) * panelWidth * (dim + 1) * 4
 }
 
-/** Write the center of the points to address `originAt`, and the points relative to it to `panelsAt`. */
+/**
+ * Write the center of the points to the address `originAt`, and the panels of the points relative to it to the address
+ * `panelsAt`.
+ */
 export function packPanels(
   points: Centroids,
   buffer: ArrayBufferLike,
@@ -53,7 +58,8 @@ export function packPanels(
 }
 
 /**
- * Return a point near the center of most points, robust against outliers: in each dimension the median of some of them.
+ * Return a point near the center of most points. In each dimension it is the median of some points, so outliers do not
+ * affect it.
  */
 export function midstOf({ count, dim, values }: Centroids): Float32Array {
   const some = new Float32Array(Math.min(count, centerPoints))

@@ -1,30 +1,36 @@
 /**
- * Product quantization with centroids stored by columns. All parameters for positions are addresses. The plain loops
- * are the reference implementation of `wasm/product.ts`, bit for bit.
+ * Product quantization with centroids that are stored by columns. Buffers are passed as addresses in the arena. The
+ * plain loops are the reference implementation of `wasm/product.ts`: they compute the same bits.
  */
 import type { Arena } from './arena.js'
 import { offerNearest } from './nearest-lists.js'
 
-/** Entries per part in the table of `scanCodes`. */
+/** Number of entries per part in the table of `scanCodes`. */
 export const tableEntries = 256
 
-/** Rows that the plain loops measure before they offer them. */
+/** Number of rows that the plain loops measure before they offer them. */
 const offeredRows = 32
 /** Bytes of scratch that `scanCodes` needs. */
 export const codesScratchBytes = offeredRows * 4
 
-/** Centroids of one part of vectors. */
+/** The centroids of one part of the vectors. */
 export interface Columns {
-  /** `width` times `count` f32s: the first elements of all centroids, then the second elements ... */
+  /**
+   * Address of `width` times `count` f32s: the first elements of all centroids, then their second elements, and so on.
+   */
   readonly columns: number
-  /** Half of the squared norm of each centroid. */
+  /** Address of `count` f32s: half of the squared norm of each centroid. */
   readonly halves: number
+  /** Number of elements of a centroid. */
   readonly width: number
-  /** A multiple of 16, at most 256. */
+  /** Number of centroids: a multiple of 16, at most 256. */
   readonly count: number
 }
 
-/** Write the squared distances of a query's part from the centroids to f32s at `out`. */
+/**
+ * Write the squared distances between the part of a query and all centroids. `query`: address of the part. `out`:
+ * address of `count` f32s.
+ */
 export function squareColumns(arena: Arena, part: Columns, query: number, out: number): void {
   const { columns, width, count } = part
   const { buffer, kernel } = arena
@@ -43,8 +49,9 @@ export function squareColumns(arena: Arena, part: Columns, query: number, out: n
 }
 
 /**
- * Find the nearest centroid (ties: the lower number) for one part of each of `rows` vectors, which are `stride` bytes
- * apart. Writes the numbers as bytes at `out`, `step` apart.
+ * Find the nearest centroid for one part of each of `rows` vectors. Of equally near centroids it is the one with the
+ * lowest number. `vectors`: address of the part of the first vector. `stride`: bytes from one vector to the next.
+ * `out`: address of the results. Each result is a byte, and the next result is `step` bytes after it.
  */
 export function nearestColumns(
   arena: Arena,
@@ -82,8 +89,9 @@ export function nearestColumns(
 }
 
 /**
- * Offer the rows of a list (`nearest-lists.ts`) of `parts` bytes each. The distance is the sum of the row's entries in
- * `table` (`tableEntries` f32s per part), plus `base`.
+ * Estimate the distances of the rows of a list and offer the rows (`nearest-lists.ts`). A row is `parts` bytes, one
+ * code per part. The distance is `base` plus the sum of the entries of the row's codes in `table`, which has
+ * `tableEntries` f32s per part.
  */
 export function scanCodes(
   arena: Arena,

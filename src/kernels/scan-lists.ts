@@ -1,33 +1,36 @@
 /**
- * Measures the rows of a list against a query, and offers them to the nearest rows (`nearest-lists.ts`). The plain
- * loops are the reference implementation of `wasm/lists.ts`, bit for bit.
+ * Computes the distances between the rows of a list and a query, and offers the rows (`nearest-lists.ts`). The plain
+ * loops are the reference implementation of `wasm/lists.ts`: they compute the same bits.
  */
 import type { Arena } from './arena.js'
 import { differingBits, squaresOfBytes, squaresOfFloats } from './exact-plain.js'
 import { offerNearest } from './nearest-lists.js'
 
-/** Rows measured in one step. Must equal BLOCK_ROWS of `wasm/lists.ts`. */
+/** Number of rows that are measured before they are offered. Must equal BLOCK_ROWS of `wasm/lists.ts`. */
 const blockRows = 1024
 
-/** Bytes that a scan needs at `distances`. */
+/** Bytes of scratch that a scan needs (`ListScan.distances`). */
 export const scanBlockBytes = blockRows * 4
 
-/** A list to scan. All positions are addresses. */
+/** A list to scan. */
 interface ListScan {
+  /** Address of the rows. */
   readonly list: number
+  /** Number of rows. */
   readonly count: number
-  /** Bytes of a row, and of the query, including zero padding. */
+  /** Bytes of a row, and of the query, including padding with zeros. */
   readonly stride: number
+  /** Address of the query. */
   readonly query: number
-  /** `scanBlockBytes` bytes of scratch. */
+  /** Address of `scanBlockBytes` bytes of scratch. */
   readonly distances: number
-  /** `count` u32s. */
+  /** Address of the ordinals of the rows: `count` u32s. */
   readonly ordinals: number
-  /** Added to every distance. */
+  /** Number to add to every distance. */
   readonly base: number
 }
 
-/** Scan rows of float32s; `stride` is a multiple of 64. */
+/** Scan rows of float32s. `stride` must be a multiple of 64. A distance is the squared Euclidean distance. */
 export function scanFloats(arena: Arena, scan: ListScan): void {
   const { list, count, stride, query, distances, ordinals, base } = scan
   const { buffer, kernel } = arena
@@ -42,8 +45,8 @@ export function scanFloats(arena: Arena, scan: ListScan): void {
 }
 
 /**
- * Scan rows of bytes; `stride` is a multiple of 16, at most 65,536. A distance is `scale` (a float32) times the exact
- * sum of squares.
+ * Scan rows of bytes. `stride` must be a multiple of 16, at most 65,536. A distance is `scale` (a float32) times the
+ * exact squared Euclidean distance.
  */
 export function scanBytes(arena: Arena, scan: ListScan, scale: number): void {
   const { list, count, stride, query, distances, ordinals, base } = scan
@@ -57,7 +60,7 @@ export function scanBytes(arena: Arena, scan: ListScan, scale: number): void {
   offerBlocks(arena, scan, row => Math.fround(squaresOfBytes(rows, row * stride, elements)) * scale)
 }
 
-/** Scan rows of bits; `stride` is a multiple of 16. A distance is the number of different bits. */
+/** Scan rows of bits. `stride` must be a multiple of 16. A distance is the number of different bits. */
 export function scanBits(arena: Arena, scan: ListScan): void {
   const { list, count, stride, query, distances, ordinals, base } = scan
   const { buffer, kernel } = arena

@@ -1,20 +1,23 @@
-/** Assigns vectors to the nearest centroid like `Assigner`, with elements of 16 bits: twice as fast. */
+/**
+ * Assigns vectors to the nearest centroid like `Assigner`, but rounds their elements to 16-bit integers. It is twice as
+ * fast, and less exact (`assignShorts` in `wasm/clusters.ts`).
+ */
 import { type Arena, openArena, Places } from './arena.js'
 import { assignShortsPlain, roundedEven, type ShortPlaces, shortNorm } from './clusters-plain.js'
 import { type Centroids, groupRows, midstOf, panelsOf, panelWidth } from './panels.js'
 
-/** Bytes before the elements of a panel: two f32s per centroid. */
+/** Bytes of a panel before its elements: two f32s per centroid. */
 const headBytes = 2 * panelWidth * 4
 
 /**
- * Rows nearer to the center than this share of the distance of the farthest centroid are rounded as if they had that
- * distance.
+ * Minimum distance from the center for the scaling of rows, as a share of the distance of the farthest centroid. A
+ * nearer row is scaled as if it had this distance.
  */
 const minShare = 2 ** -10
 
-/** Assigns rows in batches of up to `maxRows`. */
+/** Assigns up to `maxRows` vectors per call. */
 export class ShortAssigner {
-  /** The caller writes up to `maxRows` vectors here. */
+  /** The vectors to assign: up to `maxRows`. The caller writes them before it calls `assign`. */
   readonly vectors: Float32Array
   readonly #arena: Arena
   readonly #places: ShortPlaces
@@ -23,7 +26,7 @@ export class ShortAssigner {
   readonly #dim: number
   readonly #least: number
 
-  /** `plain`: without the SIMD kernel. Throws `ServiceUnavailable` if there is no memory. */
+  /** `plain`: see `openArena`. Throws `ServiceUnavailable` if the memory cannot be allocated. */
   constructor(centroids: Centroids, maxRows: number, plain = false) {
     const { count, dim } = centroids
     const capacity = Math.ceil(maxRows / groupRows) * groupRows
@@ -47,8 +50,8 @@ export class ShortAssigner {
   }
 
   /**
-   * Return the number of the nearest centroid for each of the first `rows` vectors (ties: the lower number). The result
-   * is a view, valid until the next call.
+   * Return the number of the nearest centroid for each of the first `rows` vectors. Of equally near centroids it is the
+   * lowest number. The result is a view, which the next call overwrites.
    */
   assign(rows: number): Uint32Array {
     const { buffer, kernel } = this.#arena
@@ -71,7 +74,7 @@ export class ShortAssigner {
     return this.#assigned.subarray(0, rows)
   }
 
-  /** Pack the centroids. Returns the distance of the farthest centroid from the center. */
+  /** Write the panels of the centroids. Return the distance between the center and the farthest centroid. */
   #pack(centroids: Centroids): number {
     const { buffer } = this.#arena
     const { count, dim, values } = centroids

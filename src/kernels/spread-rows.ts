@@ -1,11 +1,11 @@
 /**
- * Chooses rows that are far apart: the probability of each next row grows with its squared distance from the chosen
- * ones (k-means++, Arthur & Vassilvitskii 2007).
+ * Chooses rows that are far apart (k-means++, Arthur & Vassilvitskii 2007). The probability of choosing a row is
+ * proportional to its squared distance from the nearest row that is already chosen.
  */
 import type { Pacer } from '../primitives/pacer.js'
 import { type Centroids, squaredDistance } from './assigner.js'
 
-/** Choose `count` rows, at most as many as there are. `random`: uniform numbers in [0, 1). */
+/** Choose `count` of the rows, among them the first row. `random`: returns uniform random numbers in [0, 1). */
 export async function spreadRows(
   rows: Centroids,
   count: number,
@@ -14,7 +14,7 @@ export async function spreadRows(
 ): Promise<Uint32Array> {
   const { values, dim } = rows
   const chosen = new Uint32Array(count)
-  /** Distance of each row from the nearest chosen row. */
+  // By row: the squared distance from the nearest chosen row.
   const distances = new Float64Array(rows.count).fill(Infinity)
   for (let i = 1; i < count; i++) {
     await pacer.turn()
@@ -31,8 +31,8 @@ export async function spreadRows(
 }
 
 /**
- * Return the row at which the running sum of the distances exceeds `sum`. If rounding leaves no such row, return the
- * last row not chosen.
+ * Return the first row at which the running sum of the distances exceeds `sum`. If there is none because of rounding,
+ * return the last row that is not chosen.
  */
 function rowAt(distances: Float64Array, sum: number): number {
   let last = 0

@@ -1,57 +1,70 @@
 /**
- * A part of a vector column, in memory that the kernel can search. The caller reads the bytes of the rows from disk
- * directly into `bytes`; a search copies none of them.
+ * Holds some vectors of a column in memory that the kernel can search. The caller reads the bytes of the rows from disk
+ * directly into `bytes`, so that no search copies them.
  *
- * - Rows are stored as in Arrow's FixedSizeList: `dim` elements each, without padding.
- * - The memory never grows or moves: views stay valid for the life of the segment.
- * - After the rows comes scratch of the segment's own, so that two segments never disturb each other. A segment runs
- *   one search at a time; searches are synchronous, so no lock is needed.
- * - Several threads may share the rows. Then each thread has a segment of its own over the same memory, with its own
- *   scratch in this memory.
+ * - Rows are stored as in Arrow's FixedSizeList: `dim` elements per row, without padding.
+ * - The memory never grows or moves, so views of it stay valid.
+ * - The scratch of a segment is in the same memory, after the rows. Searches are synchronous, so a segment runs only
+ *   one search at a time and needs no lock.
+ * - Several threads may share the rows. Then each thread has its own segment over the same memory, with its own scratch
+ *   in it.
  */
 import { assert, ErrorCode, SheafError } from '../errors.js'
 import { type Kernel, openKernel, openSharedMemory, type SharedMemory, sharedKernelOn } from './kernel.js'
 
-/** The elements of rows. Queries are always float32. */
+/** The type of the elements of rows. Queries are always float32. */
 export type ElementKind = 'f32' | 'u8'
 
-/** `rows` vectors of `dim` elements, contiguous, without padding. */
+/** Vectors in memory. */
 export interface VectorRows {
   readonly kind: ElementKind
+  /** Number of elements of a vector. */
   readonly dim: number
+  /** Number of vectors. */
   readonly rows: number
+  /** The elements of all vectors, one vector after the other, without padding. */
   readonly values: Float32Array | Uint8Array
 }
 
-/** Bytes of rows per segment of a column, so that one search takes milliseconds. */
+/** Maximum bytes of the rows of a segment, so that a search takes a few milliseconds. */
 export const segmentBytes = 64 * 1024 * 1024
 
-/** Smaller segments stay on the ordinary heap: an instance and its address space cost more than they save. In bytes. */
+/**
+ * Minimum bytes of the rows of a segment that the kernel searches. For smaller segments, an instance and its address
+ * space cost more than the kernel saves.
+ */
 const kernelBytes = 16 * 1024
 
-/** The most elements of a row that the kernel accepts: sums of squared bytes must fit 32 bits. */
+/** Maximum number of elements of a row that the kernel accepts, because its sums of squared bytes have 32 bits. */
 const kernelDim = 65_536
 
-/** Rows measured in one step. Must equal BLOCK_ROWS of `wasm/exact.ts`. */
+/** Number of rows that the kernel measures in one step. Must equal BLOCK_ROWS of `wasm/exact.ts`. */
 export const blockRows = 1024
 
-/** The most rows that a heap in the scratch can hold. Searches for more rows sort all distances. */
+/**
+ * Maximum number of rows of the heap in the scratch. Searches for more rows measure all rows and choose the nearest in
+ * TypeScript.
+ */
 const maxHeapRows = 65_536
 
-/** Addresses in the memory of a segment, in bytes from its start. Rows are at 0. */
+/** The kernel of a segment, and addresses in its memory. The rows are at address 0. */
 export interface Scratch {
   readonly kernel: Kernel
   readonly buffer: ArrayBufferLike
-  /** `blockRows` u32s. */
+  /** Address of the ordinals of rows to measure: `blockRows` u32s. */
   readonly list: number
-  /** `blockRows` f32s. */
+  /** Address of measured distances: `blockRows` f32s. */
   readonly distances: number
-  /** The query, padded with zeros to a multiple of 16 elements. The masks are before it. */
+  /**
+   * Address of the query, which is padded with zeros to a multiple of 16 elements. The masks are before it, see
+   * `layOut`.
+   */
   readonly query: number
-  /** One bit per row. */
+  /** Address of the allowed rows: one bit per row. */
   readonly bits: number
-  /** `heapRows` u64s. */
+  /** Address of the heap: `heapRows` u64s. */
   readonly heap: number
+  /** Maximum number of rows in the heap. */
   readonly heapRows: number
 }
 
@@ -62,11 +75,11 @@ export class VectorSegment implements VectorRows {
   readonly rows: number
   /** The bytes of the rows, initially zeros. The caller writes them. */
   readonly bytes: Uint8Array
-  /** The same memory as elements. */
+  /** The elements of the rows, in the same memory as `bytes`. */
   readonly values: Float32Array | Uint8Array
-  /** All memory of the segment, including scratch, for budgets. In bytes. */
+  /** Bytes of the whole memory of the segment, including scratch. The cache counts them. */
   readonly byteLength: number
-  /** Null: the segment is on the ordinary heap, and the plain loops search it. */
+  /** The kernel and its addresses. Null: the plain loops search the segment. */
   readonly scratch: Scratch | null
 
   private constructor(
@@ -86,9 +99,9 @@ export class VectorSegment implements VectorRows {
   }
 
   /**
-   * Allocate a segment for `rows` rows. The kernel searches segments of `kernelFrom` to `segmentBytes` bytes on hosts
-   * with WebAssembly SIMD. The plain loops search all others, with the same results. Throws `ServiceUnavailable` if
-   * there is no memory.
+   * Allocate a segment for `rows` rows. On hosts with WebAssembly SIMD, the kernel searches segments of `kernelFrom`
+   * (default 16 KiB) to `segmentBytes` bytes. The plain loops search all other segments, with the same results. Throws
+   * `ServiceUnavailable` if the memory cannot be allocated.
    */
   static allocate(kind: ElementKind, dim: number, rows: number, kernelFrom = kernelBytes): VectorSegment {
     const rowBytes = rowBytesOf(kind, dim, rows)
@@ -102,7 +115,10 @@ export class VectorSegment implements VectorRows {
     return new VectorSegment(kind, dim, rows, heapBuffer(rowBytes, ArrayBuffer), null)
   }
 
-  /** Create a segment over the rows at the start of memory of `openShared`, for the thread with this worker index. */
+  /**
+   * Create a thread's segment over the rows at the start of memory that `openShared` returned. `workerIndex`: number of
+   * the thread among the threads that share the memory.
+   */
   static attach(
     memory: SharedMemory | SharedArrayBuffer,
     { kind, dim, rows }: Omit<VectorRows, 'values'>,
@@ -117,9 +133,9 @@ export class VectorSegment implements VectorRows {
 }
 
 /**
- * Allocate memory for rows that `workers` threads search, each through a segment of its own (`VectorSegment.attach`),
- * plus `more` bytes at the end. The rows are at the start, initially zeros. Throws `ServiceUnavailable` if there is no
- * memory.
+ * Allocate memory for rows that `workers` threads search, each with its own segment (`VectorSegment.attach`). The rows
+ * are at the start, initially zeros. `more`: additional bytes at the end. Throws `ServiceUnavailable` if the memory
+ * cannot be allocated.
  */
 export function openShared(
   { kind, dim, rows }: Omit<VectorRows, 'values'>,
@@ -152,9 +168,9 @@ function strideOf(kind: ElementKind, dim: number): number {
 }
 
 /**
- * Assign addresses. The list and the distances come first: the kernel reads a little past the last row, and must not
- * reach the end of memory. Masks are 64 bytes of ones, then 64 bytes of zeros, directly before the query. If threads
- * share the rows, their scratch areas follow each other.
+ * Assign addresses. The list and the distances are directly after the rows. So the kernel can read a little past the
+ * last row without reaching the end of the memory. Directly before the query there are masks: 64 bytes with all bits
+ * set, then 64 zero bytes. If threads share the rows, the scratch of each thread follows that of the thread before it.
  */
 function layOut(rowBytes: number, dim: number, rows: number, workerIndex = 0) {
   const first = roundUp(rowBytes, 64)

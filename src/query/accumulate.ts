@@ -1,8 +1,9 @@
 /**
- * Aggregates of groups. NULLs do not count; a group without a value is NULL (its count is 0).
+ * Computes the aggregates of groups. Most aggregates skip NULLs. If a group has only NULLs, its count is 0 and most
+ * other aggregates are NULL.
  *
- * Sums and averages of integers are exact in any order, and throw if the result does not fit. Floats are added in row order.
- * No result depends on how the rows are split into batches.
+ * Sums of integers are exact. A sum that does not fit its type is an error. Floats are added in row order. So the
+ * result does not depend on the division of the rows into batches.
  */
 import type { Column } from '../arrow/column.js'
 import { formatDecimal, readDecimal } from '../arrow/decimal.js'
@@ -24,7 +25,7 @@ import { Percentile } from './percentile.js'
 import type { Aggregate } from './plan.js'
 import { Variance } from './variance.js'
 
-/** Return an accumulator for an aggregate. `seed`: see `Grouper`. */
+/** Return an accumulator for an aggregate. `seed`: seed of the hash tables, see `Grouper`. */
 export function accumulator(aggregate: Aggregate, seed: number): Accumulator {
   const plain = plainAccumulator(aggregate, seed)
   return aggregate.distinct && aggregate.arg !== null
@@ -93,7 +94,7 @@ class Count implements Accumulator {
   }
 }
 
-/** Passes on only the first of equal values of a group. */
+/** Implements DISTINCT: passes each distinct value of a group once to another accumulator. */
 class DistinctValues implements Accumulator {
   readonly #of: Accumulator
   readonly #seen: Grouper
@@ -163,19 +164,20 @@ class FloatSum implements Accumulator {
   }
 }
 
-/** Sums of words may reach this value before the carry. */
+/** Sums of words are carried when they reach this value. Doubles represent all integers below 2^53 exactly. */
 const wordLimit = 2 ** 50
 
 /**
- * Sums of integers as two doubles, one for the low and one for the high words. Both are whole numbers that doubles hold exactly.
- * After every batch, the carry of the low words goes to the high words, and that of the high words to a bigint.
+ * Adds integers in two doubles per group: one sums the low 32 bits of the values, the other sums the high 32 bits. Both
+ * sums stay small enough to be exact. After every batch, the low sum is carried into the high sum, and a large high sum
+ * is moved to a bigint.
  */
 class IntegerSum implements Accumulator {
   readonly #type: DataType
   readonly #isMean: boolean
   #low = new Float64Array(1)
   #high = new Float64Array(1)
-  /** By group, only where the sum of high words exceeds `wordLimit`: the carry, in units of 2^32. */
+  /** By group: the part of the high sum that was moved here because it exceeded `wordLimit`, in units of 2^32. */
   readonly #carried = new Map<number, bigint>()
   #counts = new Float64Array(1)
 
@@ -286,18 +288,21 @@ class DecimalSum implements Accumulator {
   }
 }
 
-/** Divide and round to the nearest, halves away from zero. */
+/** Divide, and round to the nearest integer. Halves are rounded away from zero. */
 function dividedHalfUp(value: bigint, divisor: bigint): bigint {
   const half = value < 0n ? -divisor / 2n : divisor / 2n
   return (value + half) / divisor
 }
 
-/** The least or the greatest value, in sort order. */
+/** Computes `min` or `max`, in sort order. */
 class Extreme implements Accumulator {
   readonly #type: DataType
   readonly #isGreatest: boolean
   readonly #best: Scalar[] = []
-  /** By group: the best of the rows being added; -1 between two calls. */
+  /**
+   * By group, during a call of `add`: the row with the minimum or maximum, or -1. Between two calls, every element is
+   * -1.
+   */
   #first = new Int32Array(0)
 
   constructor(type: DataType, isGreatest: boolean) {

@@ -11,15 +11,21 @@ import { bitAt, validWords } from '../sql/values/vector.js'
 
 /** Collects the values of an aggregate, by group. */
 export interface Accumulator {
-  /** Adds rows: row `i` belongs to group `groups[i]`, all below `count`. `arg`: null for `count(*)`. */
+  /**
+   * Add rows. Row `i` of `arg` belongs to group `groups[i]`. `arg`: values of the argument, null for `count(*)`.
+   * `count`: number of groups so far.
+   */
   add(groups: Uint32Array, arg: Column | null, count: number): void
-  /** Does the long work after the last row, in steps. Called once before `finish`, with the number of groups. */
+  /**
+   * Do the long computations after the last row, so that `finish` does not block the event loop. Called once, before
+   * `finish`. `count`: number of groups.
+   */
   prepare?(count: number, pacer: Pacer): Promise<void>
-  /** Return the results of the groups `from .. to`, in the type of the aggregate. */
+  /** Return one result for each group from `from` to `to - 1`, in the type of the aggregate. */
   finish(from: number, to: number): Column
 }
 
-/** The rows of a column that have a value; null if all do. */
+/** Return the rows of a column that are not NULL. Return null if no row is NULL. */
 function presentRows(column: Column): Uint32Array | null {
   const valid = validWords(column)
   if (valid === null) return null
@@ -28,7 +34,7 @@ function presentRows(column: Column): Uint32Array | null {
   return Uint32Array.from(rows)
 }
 
-/** Leave out rows without a value. */
+/** Remove the rows whose value is NULL, from the groups and from the values. Dictionaries are decoded. */
 export function present(groups: Uint32Array, arg: Column): readonly [Uint32Array, Column] {
   const rows = presentRows(arg)
   if (rows === null) return [groups, decoded(arg)]
@@ -52,7 +58,7 @@ export function results(from: number, to: number, resultOf: (group: number) => S
   return Array.from({ length: to - from }, (_, i) => resultOf(from + i))
 }
 
-/** Return the groups of rows as a column, to be a key beside values. */
+/** Return the group numbers of rows as a column, so that they can be a key of a `Grouper`. */
 export function columnOfGroups(groups: Uint32Array): Column {
   return {
     type: uint32,
@@ -66,7 +72,10 @@ export function columnOfGroups(groups: Uint32Array): Column {
   }
 }
 
-/** Return the row of each group `from .. to` for `takeColumn`: -1, which stands for NULL, beyond the end of `rows`. */
+/**
+ * Return the rows that `takeColumn` takes for the groups from `from` to `to - 1`. Groups beyond the end of `rows` get
+ * -1, which `takeColumn` turns into NULL.
+ */
 export function rowsOfGroups(rows: Int32Array, from: number, to: number): Int32Array {
   const out = new Int32Array(to - from).fill(-1)
   out.set(rows.subarray(from, to))

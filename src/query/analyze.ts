@@ -1,7 +1,9 @@
 /**
- * Executes a plan and prints it with measurements. Each step, as in `explain.ts`, has the rows it returned and its milliseconds,
- * without the steps that feed it. Bytes count columns at their first use in the query, and vectors each time a distance is
- * measured or estimated, from disk or from memory. Pages of scalar indexes do not count.
+ * Executes a plan and prints it with measurements. The steps are the same as in `explain.ts`. For each step the text
+ * has the number of rows that it returned, and its milliseconds without the time of its input steps.
+ *
+ * The bytes of a step include bytes from disk and from memory. A column counts at its first use in the query. A vector
+ * counts each time its distance is measured or estimated. Pages of scalar indexes do not count.
  */
 
 import type { Clock } from '../primitives/clock.js'
@@ -13,7 +15,10 @@ import { type Figures, Meter } from './meter.js'
 import type { Plan } from './plan.js'
 import { RowSource } from './source.js'
 
-/** Execute a plan and return it as text. `table`: name of the table. `other`: the version that `plan.differsFrom` names. */
+/**
+ * Execute a plan and return it as text with measurements. `table`: name of the table. `other`: reader of the version
+ * `plan.differsFrom`, else null.
+ */
 export async function analyzePlan(
   plan: Plan,
   reader: TableReader,

@@ -1,4 +1,4 @@
-/** Binds a filter for operations that need only a filter. */
+/** Binds the filter of operations that have no other expression, such as delete and count. */
 import type { TableSchema } from '../manifest/table-schema.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
@@ -7,7 +7,10 @@ import type { BoundExpression } from '../sql/bound.js'
 import { parametersOf } from './plan-query.js'
 import { sourceSchema } from './source.js'
 
-/** Bind a filter to the columns of a table, `_rowid` and `_rowoffset`. `parameters`: as in the request, not decoded. */
+/**
+ * Bind a filter to the columns of a table, `_rowid` and `_rowoffset`. `parameters`: values of the placeholders, encoded
+ * as in the request.
+ */
 export function bindTableFilter(
   text: string,
   schema: TableSchema,

@@ -1,6 +1,6 @@
 /**
- * Loads the binder of expressions on the first query with an expression. The binder brings every function of the dialect, and
- * many queries have no expression.
+ * Loads the binder of expressions when a query first has an expression. The binder imports every SQL function, and many
+ * queries have no expression.
  */
 import { assert } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
@@ -13,7 +13,7 @@ export type Binding = Pick<typeof bind, 'bindFilter' | 'bindExpression' | 'bindC
 /** Load the binder. */
 export const binding = lazyImport(() => import('../sql/binding/bind.js'))
 
-/** Return whether a query has expressions. An order may have: a name with a special character may be an expression. */
+/** Return whether a query may have expressions. An `order_by` name with a special character may be an expression. */
 export function hasExpressions({ filter, columns, group_by, order_by }: QueryRequest): boolean {
   return (
     filter !== undefined ||
@@ -24,11 +24,11 @@ export function hasExpressions({ filter, columns, group_by, order_by }: QueryReq
 }
 
 export interface BindingOptions extends bind.BindOptions {
-  /** Null for a query without expressions. */
+  /** The loaded binder. Null for a query without expressions. */
   readonly binding: Binding | null
 }
 
-/** Return the binder; fails for a query that was planned without one. */
+/** Return the binder. Throws if the caller did not load it: callers must do this if `hasExpressions` is true. */
 export function bindingOf({ binding }: BindingOptions): Binding {
   assert(binding !== null, 'a query with expressions is planned without a binding')
   return binding

@@ -1,11 +1,11 @@
 /**
- * Learns the min/max statistics of stretches of a column in memory, while filters read them. For example, a filter for one value
- * of an ascending key then reads one stretch.
+ * Computes min/max statistics for the stretches of columns in memory, when a filter first needs them. For example, a
+ * later filter for one value of an ascending key then reads only one stretch.
  *
- * - The second filter on a column starts to learn; many columns are filtered only once.
- * - Statistics live as long as the column, and take less than 1 % of its memory.
- * - If the statistics of a column hardly ever exclude a stretch, filters no longer use them.
- * - Filters that can fail read every row, so that they always fail for the same rows.
+ * - The second filter on a column computes the statistics, because many columns are filtered only once.
+ * - When the cache evicts a column, its statistics are dropped too. They take less than 1 % of the column's memory.
+ * - If the statistics of a column exclude hardly any stretches, filters no longer use them.
+ * - A filter that can fail is evaluated on every row. Otherwise its failure would depend on earlier filters.
  */
 import type { Batch, Column } from '../arrow/column.js'
 import { stretchRows } from '../arrow/file-layout.js'
@@ -15,18 +15,21 @@ import { type KnownColumn, possibleTruth } from '../sql/zones/prune.js'
 import type { StretchZones } from '../sql/zones/stretches.js'
 import { type Zone, zoneOf } from '../sql/zones/zone.js'
 
-/** A column with fewer stretches is always read as a whole. */
+/** Minimum number of stretches for which statistics are computed. */
 const fewest = 4
-/** After `checks` checks of stretches, statistics are used only if at least one in `oneIn` checks excluded a stretch. */
+/**
+ * After the statistics of a column were checked `checks` times, they are used only as long as at least one in `oneIn`
+ * checks excluded a stretch.
+ */
 const trial = { checks: 256, oneIn: 16 } as const
 
-/** Kinds for which finding the minimum and maximum is about as fast as a comparison. */
+/** Kinds of types for which computing the minimum and maximum is about as fast as evaluating a comparison. */
 const quick: readonly string[] = ['int', 'float', 'date', 'time', 'timestamp', 'duration']
 
 /** Statistics of one column. */
 class ColumnZones {
-  /** Number of filters that started to read it. */
-  looks = 0
+  /** Number of filters that started to read the column. */
+  filterCount = 0
   checks = 0
   skipped = 0
   readonly #column: Column
@@ -36,8 +39,8 @@ class ColumnZones {
     this.#column = column
   }
 
-  get isWorthAsking(): boolean {
-    return this.looks > 1 && (this.checks < trial.checks || this.skipped * trial.oneIn >= this.checks)
+  get isUseful(): boolean {
+    return this.filterCount > 1 && (this.checks < trial.checks || this.skipped * trial.oneIn >= this.checks)
   }
 
   of(block: number): KnownColumn {
@@ -52,22 +55,22 @@ class ColumnZones {
   }
 }
 
-/** By column, weakly: columns belong to the cache of table data, and their statistics go with them. */
+/** Statistics by column. The map is weak, so statistics are dropped when the cache evicts the column. */
 const known = new WeakMap<Column, ColumnZones>()
 
-/** Statistics of a part's stretches in files, by column. */
+/** Statistics of the stretches of a part, as stored in the files, by column name. */
 type StoredZones = ReadonlyMap<string, StretchZones>
 
-/** The stretches of a part that may hold matching rows. */
+/** The stretches of a part that may have matching rows. */
 export interface Stretches {
   readonly zones: StoredZones
-  /** Ascending; adjacent stretches with the same `isSure` are one run. */
+  /** Ranges of rows, ascending. Adjacent stretches with the same `isSure` form one range. */
   readonly runs: readonly Run[]
   /** Number of rows that must be evaluated. */
   readonly rows: number
 }
 
-/** The rows from `from` up to `to`. */
+/** The rows from `from` to `to - 1`. */
 export interface Run {
   readonly from: number
   readonly to: number
@@ -75,16 +78,16 @@ export interface Run {
   readonly isSure: boolean
 }
 
-/** The stored statistics of one stretch of a part of `rows` rows. */
+/** Return the stored statistics of a column for one stretch. `rows`: number of rows of the part. */
 function storedAt(zones: StoredZones, { path }: ColumnNode, block: number, rows: number): KnownColumn | null {
-  // A column with statistics has no struct fields.
+  // Struct columns have no statistics, so the first element of the path is the whole path.
   const zone = zones.get(path[0]!)?.each[block]
   return zone === undefined ? null : { zone, rows: Math.min(stretchRows, rows - block * stretchRows) }
 }
 
 /**
- * Return the stretches of a part of `rows` rows in which the filter must be evaluated. Null if stored statistics exclude nothing.
- * `others`: statistics of the other columns.
+ * Return the stretches of a part of `rows` rows that may have matches. Return null if stored statistics exclude no
+ * stretch. `others`: returns the statistics of a column that has no statistics in `zones`.
  */
 export function stretchesOf(
   filter: BoundExpression,
@@ -97,7 +100,7 @@ export function stretchesOf(
     const zone = zones.get(column.path[0]!)?.all
     return zone === undefined ? others(column) : { zone, rows }
   }
-  /** Conditions for which statistics of stretches may exclude more than those of the part. */
+  // Conditions that the statistics of the whole part do not decide. The statistics of single stretches may decide them.
   const open: Bound[] = []
   let isRestSure = true
   for (const condition of filter.conditions) {
@@ -124,7 +127,7 @@ export function stretchesOf(
   return { zones, runs, rows: unsureRows(runs) }
 }
 
-/** Return the stretches within the rows from `from` up to `to`. */
+/** Return the stretches, limited to the rows from `from` to `to - 1`. */
 export function stretchesWithin({ zones, runs }: Stretches, from: number, to: number): Stretches {
   const within = runs
     .map(run => ({ ...run, from: Math.max(run.from, from), to: Math.min(run.to, to) }))
@@ -136,7 +139,7 @@ function unsureRows(runs: readonly Run[]): number {
   return runs.reduce((sum, { from, to, isSure }) => (isSure ? sum : sum + to - from), 0)
 }
 
-/** Learned statistics of one part, for one filter. */
+/** Computed statistics of one part, for one filter. */
 export class BlockZones {
   readonly #filter: BoundExpression
   readonly #columns: ReadonlyMap<string, ColumnZones>
@@ -156,15 +159,16 @@ export class BlockZones {
   }
 
   /**
-   * Return the learned statistics of a part; null if they add nothing to the stored ones, which were used before. `batch`: all rows
-   * of the part, as cached.
+   * Return the computed statistics of a part for a filter. Return null if no column of the batch has computed
+   * statistics that may exclude stretches. The batch must have all rows of the part, as cached columns. `stored`: the
+   * stored statistics of the part. Columns with stored statistics need no computed statistics.
    */
   static of(
     filter: BoundExpression,
     { schema, columns, length }: Batch,
     stored: StoredZones,
   ): BlockZones | null {
-    // Whether an expression fails must not depend on what was learned before.
+    // Whether a filter fails must not depend on the statistics that earlier filters computed.
     if (length < fewest * stretchRows || filter.expr.cost.mayFail) return null
     const zones = new Map<string, ColumnZones>()
     for (const [i, column] of columns.entries()) {
@@ -174,8 +178,8 @@ export class BlockZones {
         own = new ColumnZones(column)
         known.set(column, own)
       }
-      own.looks++
-      if (own.isWorthAsking) zones.set(schema.fields[i]!.name, own)
+      own.filterCount++
+      if (own.isUseful) zones.set(schema.fields[i]!.name, own)
     }
     return zones.size === 0 ? null : new BlockZones(filter, zones, stored, length)
   }

@@ -1,4 +1,4 @@
-/** Chooses the scalar indexes that answer conditions of a filter, by estimated cost. */
+/** Chooses by estimated cost which scalar indexes answer conditions of a filter. */
 import type { ScalarProbe } from '../indexes/scalar/probe.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { type Task, wait } from '../primitives/task.js'
@@ -17,28 +17,32 @@ interface Offer {
   readonly cost: number
 }
 
-/** How a filter will be evaluated. */
+/** The chosen way to evaluate a filter. */
 export interface Choice {
-  /** The index lookups to do, the one with the fewest rows first. */
+  /** The chosen index lookups, ordered by the estimated number of rows, ascending. */
   readonly used: readonly Offer[]
   readonly unused: readonly Offer[]
-  /** The condition to evaluate on the rows that the lookups return; null: none. */
+  /** The condition to evaluate on the rows that the lookups return. Null if the lookups answer the whole filter. */
   readonly residual: BoundExpression | null
   /** Number of rows that a scan would read. */
   readonly rows: number
-  /** Estimated nanoseconds of the chosen way, and of a scan. */
+  /** Estimated nanoseconds of the chosen way. */
   readonly cost: number
+  /** Estimated nanoseconds of a scan. */
   readonly scanCost: number
 }
 
-/** The work of a scan. */
+/** The size of a scan. */
 interface Scanned {
   readonly rows: number
-  /** Number of matches after which a scan would end. */
+  /** Number of matches after which the scan ends. */
   readonly enough: number
 }
 
-/** Return the parts of a filter that indexes can answer. Reads of the indexes only what their estimates need. */
+/**
+ * Return the parts of a filter that indexes can answer. Reads only the parts of the indexes that are needed for
+ * estimates.
+ */
 export function* offersFor(
   filter: BoundExpression,
   { indexes, liveRows }: Pick<TableReader, 'indexes' | 'liveRows'>,
@@ -73,10 +77,13 @@ function* guess(probes: Probes, total: number, pacer: Pacer): Task<Omit<Offer, '
   }
 }
 
-/** Number of values that are looked up for an estimate. */
+/** Maximum number of values of a list that are looked up for an estimate. */
 const sampleSize = 16
 
-/** A probe with a sample of the values, if there are many, and the ratio of all values to the sample. */
+/**
+ * Return a probe with at most `sampleSize` of the values of a list probe. `times`: the number of all values divided by
+ * the number of sampled values.
+ */
 function sampled(probe: ScalarProbe): { readonly some: ScalarProbe; readonly times: number } {
   if (probe.kind !== 'members' || probe.values.length <= sampleSize) return { some: probe, times: 1 }
   const times = probe.values.length / sampleSize
@@ -88,7 +95,7 @@ function valuesOf(probe: ScalarProbe): number {
   return 'values' in probe ? probe.values.length : 1
 }
 
-/** Choose the cheapest way. Assumes that conditions are independent. */
+/** Choose the cheapest way. The estimates assume that the conditions are statistically independent. */
 export function choose(filter: BoundExpression, offers: readonly Offer[], { rows, enough }: Scanned): Choice {
   const { conditions } = filter
   const shares = new Map<Bound, number>()
@@ -120,9 +127,11 @@ export function choose(filter: BoundExpression, offers: readonly Offer[], { rows
   }
 }
 
-/** Matches may be unevenly distributed: a scan that ends early may read this many times the expected rows. */
+/**
+ * Factor on the rows that a scan with an early end is expected to read, because matches may be unevenly distributed.
+ */
 const uneven = 4
-/** Rows of the first slice, which is always evaluated. */
+/** Rows of the first slice of a scan, which is always evaluated completely. */
 const sliceRows = 4096
 
 function scanUntil(conditions: readonly Bound[], rows: number, enough: number, shares: Shares): number {

@@ -1,4 +1,4 @@
-/** Aggregates that keep the values of groups in row order: `array_agg` and `string_agg`. */
+/** Implements the aggregates that keep the values of groups in row order: `array_agg` and `string_agg`. */
 import type { Column } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
 import { emptyColumn } from '../arrow/fill.js'
@@ -14,19 +14,19 @@ import { byteRowsOf, columnOf, wordCount } from '../sql/values/vector.js'
 import { type Accumulator, present } from './accumulator.js'
 import { sortedPositions } from './group-order.js'
 
-/** Most bytes that the values of all groups take. More cannot be joined without blocking the event loop. */
+/** Maximum size of the values of all groups. Joining more values would block the event loop. */
 const maxMebibytes = 32
 const maxBytes = maxMebibytes * 1024 * 1024
-/** Bytes of values that are copied between two checks of the pacer. */
+/** Number of bytes of values that are copied between two checks whether to let the event loop run. */
 const bytesAtOnce = 1024 * 1024
-/** Texts that are joined between two checks of the pacer. */
+/** Number of texts that are joined between two checks whether to let the event loop run. */
 const textsAtOnce = 4096
 
-/** The values of all groups, sorted by group when all are known. */
+/** Collects the values of all groups, and sorts them by group after the last row. */
 class CollectedValues {
   readonly #fn: string
   readonly #type: DataType
-  /** Bytes that each value takes beside its own: its group, and what the result puts between values. */
+  /** Bytes to count for each value in addition to its own bytes: its group number, and the separator in the result. */
   readonly #extraBytes: number
   #owners: Uint32Array[] = []
   #pieces: Column[] = []
@@ -38,7 +38,7 @@ class CollectedValues {
     this.#extraBytes = 4 + extraBytes
   }
 
-  /** `values` must not share memory with the cache. */
+  /** Add values. `owners`: group of each value. `values` must not share memory with the cache, because it is kept. */
   add(owners: Uint32Array, values: Column): void {
     if (owners.length === 0) return
     this.#bytes += columnBytes(values) + owners.length * this.#extraBytes
@@ -51,7 +51,10 @@ class CollectedValues {
     this.#pieces.push(values)
   }
 
-  /** Return all values sorted by group, in row order within a group, and the end of each group. */
+  /**
+   * Return all values, sorted by group and within a group in row order, and for each group the index after its last
+   * value.
+   */
   async sorted(
     count: number,
     pacer: Pacer,
@@ -79,7 +82,7 @@ class CollectedValues {
   }
 }
 
-/** `array_agg`: the values of a group as a list, with NULLs. */
+/** `array_agg`: collects the values of each group in a list. NULLs are included. */
 export class ListOfValues implements Accumulator {
   readonly #type: DataType
   readonly #collected: CollectedValues
@@ -108,16 +111,16 @@ export class ListOfValues implements Accumulator {
   }
 }
 
-/** `string_agg`: the texts of a group with a separator between them. */
+/** `string_agg`: joins the texts of each group with a separator between them. */
 export class JoinedTexts implements Accumulator {
   readonly #type: DataType
   readonly #separator: Uint8Array
   readonly #collected: CollectedValues
-  /** The joined texts of all groups. */
+  /** The joined texts of all groups, one after the other. */
   #bytes = new Uint8Array(0)
-  /** By group: the end of its text in `#bytes`. */
+  /** By group: the end of its joined text in `#bytes`. */
   #ends: Uint32Array = new Uint32Array(0)
-  /** By group: the number of texts before the next group. */
+  /** By group: the number of texts up to and including this group. It tells which groups have no text. */
   #texts: Uint32Array = new Uint32Array(0)
 
   constructor(type: DataType, separator: string) {
@@ -172,7 +175,9 @@ function allRowsOf({ length }: Column): Uint32Array {
   return rows
 }
 
-/** Return the offsets of the groups `from .. to` from the ends of all groups. An empty group is not valid. */
+/**
+ * Compute the list offsets of the groups from `from` to `to - 1` from the ends of all groups. An empty group is NULL.
+ */
 function listRows(ends: Uint32Array, from: number, to: number) {
   const first = from === 0 ? 0 : ends[from - 1]!
   const offsets = new Int32Array(to - from + 1)

@@ -1,4 +1,4 @@
-/** Counts the rows that pass a filter, without reading other columns. */
+/** Counts the rows that pass a filter. Reads only the columns of the filter. */
 import type { Fragment } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { streamTask } from '../primitives/task.js'
@@ -39,7 +39,10 @@ export async function countMatching(
   return count
 }
 
-/** Count the matches of a fragment from indexes alone, without opening it. Null if the indexes are not enough. */
+/**
+ * Count the matches of a fragment from indexes only, without opening its files. Return null if the indexes do not
+ * answer the whole filter for all rows of the fragment, or if it has deleted rows.
+ */
 function countFound({ named, probed, residual }: PreparedFilter, fragment: Fragment): number | null {
   if (named !== null || probed === null || residual !== null || fragment.dead.count > 0) return null
   return probed.isCovered(fragment) ? probed.rowsIn(fragment)!.count : null

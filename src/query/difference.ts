@@ -1,20 +1,25 @@
 /**
- * The rows of one version that another version of the table does not have at the same position: in the same fragment, at the same
- * offset, with the columns of both versions in the same files. A row at the same position has the same values. A row at another
- * position may only have moved.
+ * Finds the rows of one version that another version of the table does not have at the same position. Two rows have the
+ * same position if they have the same fragment and offset, and their common columns are in the same files. Then their
+ * values are equal. A row at another position may have the same values too, because compaction moves rows.
  *
- * Files that both versions share are not opened. So the cost is proportional to the difference, plus one check per fragment.
+ * Files that both versions share are not opened. So the cost is proportional to the difference, plus one check per
+ * fragment.
  */
 import { type DataFile, type Fragment, fileKey, type RunsPlace, runsKey } from '../manifest/layout.js'
 import type { Bitset } from '../primitives/bitset.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 
-/** Rows of a fragment that the other version does not have: all, or those in these deletion vectors. */
+/**
+ * Rows of a fragment that the other version does not have: all rows, or the rows in these parts of deletion vectors.
+ */
 type Elsewhere = 'all' | readonly RunsPlace[]
 
-/** Which rows of one version differ from another version. */
+/** The rows of one version that another version does not have at the same position. */
 export class Difference {
-  /** Cache of differences: a reader belongs to one version, so weak keys are enough. */
+  /**
+   * Computed differences by reader and other reader. The result never changes, because a reader belongs to one version.
+   */
   static readonly #known = new WeakMap<TableReader, WeakMap<TableReader, Difference>>()
 
   /** Return the rows of the version of `reader` that are not in the version of `other`. Reads nothing. */
@@ -46,7 +51,10 @@ export class Difference {
     return this.#elsewhere.has(fragment)
   }
 
-  /** Return the rows of a part that differ, by offset, including deleted rows; null for all. */
+  /**
+   * Return the offsets of the rows of a part that the other version does not have. Null: it has none of them. Deleted
+   * rows may be included.
+   */
   async rowsIn(part: Part, signal: AbortSignal | undefined): Promise<Bitset | null> {
     const elsewhere = this.#elsewhere.get(part.fragment) ?? []
     return elsewhere === 'all' ? null : this.#reader.marked(part, elsewhere, signal)
@@ -55,19 +63,20 @@ export class Difference {
 
 function elsewhereIn(fragment: Fragment, before: Fragment, shared: readonly number[]): Elsewhere {
   if (!sameFiles(fragment.files, before.files, shared)) return 'all'
-  // A row that is live only in this version is in a deletion vector of the other version.
+  // Both versions have the same files here, so the other version lacks only rows that it has deleted. These are in the
+  // parts of its deletion vector that this version does not have.
   const dead = new Set(fragment.dead.parts.map(runsKey))
   return before.dead.parts.filter(part => !dead.has(runsKey(part)))
 }
 
-/** Whether both versions have the fields in the same files. */
+/** Return whether both versions of a fragment have the given fields in the same files. */
 function sameFiles(a: readonly DataFile[], b: readonly DataFile[], fields: readonly number[]): boolean {
   if (a === b) return true
   const [ours, theirs] = [newestFiles(a), newestFiles(b)]
   return fields.every(id => ours.get(id) === theirs.get(id))
 }
 
-/** The newest file of every field. */
+/** Return the key of the newest file of each field, by field id. */
 function newestFiles(files: readonly DataFile[]): ReadonlyMap<number, string> {
   const newest = new Map<number, string>()
   for (const file of files) for (const id of file.fields) newest.set(id, fileKey(file))

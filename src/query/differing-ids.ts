@@ -2,18 +2,18 @@
 import type { Pacer } from '../primitives/pacer.js'
 import { sortedByNumbers } from '../primitives/radix.js'
 
-/** Ids of rows, ascending. */
+/** Row ids, each list ascending. */
 export interface DifferingIds {
   readonly added: Float64Array
   readonly removed: Float64Array
-  /** In both versions, at different positions. */
+  /** Ids that are in both compared lists. */
   readonly both: Float64Array
 }
 
-/** Ids processed between two checks of the clock. */
+/** Number of ids that are processed between two checks whether to let the event loop run. */
 const rowsAtOnce = 64 * 1024
 
-/** Convert row ids to numbers: all ids are below 2^53. */
+/** Convert row ids to numbers. This is exact because all ids are below 2^53. */
 export function idNumbers(ids: BigUint64Array): Float64Array {
   const halves = new Uint32Array(ids.buffer, ids.byteOffset, 2 * ids.length)
   const numbers = new Float64Array(ids.length)
@@ -44,7 +44,7 @@ export async function ascendingIds(pages: readonly Float64Array[], pacer: Pacer)
   return sorted
 }
 
-/** Compare two ascending lists of ids. */
+/** Compare two ascending lists of ids: of the older version (`from`) and of the newer version (`to`). */
 export async function differingIds(
   from: Float64Array,
   to: Float64Array,

@@ -1,4 +1,6 @@
-/** The value of the first or the last row of each group, in row order. NULL is a value here. */
+/**
+ * Implements the aggregates `first` and `last`: the value of the first or last row of each group, which may be NULL.
+ */
 import type { Column } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
 import { emptyColumn } from '../arrow/fill.js'
@@ -7,16 +9,19 @@ import type { DataType } from '../arrow/types.js'
 import { decoded } from '../sql/kernels/dictionary.js'
 import { type Accumulator, rowsOfGroups } from './accumulator.js'
 
-/** More replaced values than this, and than groups, are removed from memory. */
+/**
+ * Values that later rows have replaced are removed from memory when there are more of them than this number plus the
+ * number of groups.
+ */
 const maxReplaced = 16 * 1024
 
 export class EndRow implements Accumulator {
   readonly #type: DataType
   readonly #isLast: boolean
-  /** Values of rows that were the first or the last of their group when they were added. */
+  /** Values of rows that were the first or last row of their group when they were added. Some are replaced by now. */
   #pieces: Column[] = []
   #length = 0
-  /** By group: its row in `#pieces`; -1 for none. */
+  /** By group: the row of its value in `#pieces`; -1 if the group has no row yet. */
   #rows = new Int32Array(0)
 
   constructor(type: DataType, isLast: boolean) {

@@ -1,6 +1,7 @@
 /**
- * Adds a condition to queries that want the least or greatest values of a column, so that they read no other rows. A sorted index
- * says which bound leaves enough rows. The rest of the plan stays the same.
+ * Adds a condition to queries for the minimum or maximum values of a column (ORDER BY with LIMIT, `min`, `max`). The
+ * condition excludes most other rows. A sorted index gives a bound that leaves enough rows. The rest of the plan stays
+ * the same.
  */
 import type { ScalarKind } from '../indexes/scalar/probe.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -15,12 +16,15 @@ import type { TableReader } from '../table/table-reader.js'
 import { countMatching } from './count.js'
 import type { Plan } from './plan.js'
 
-/** The ends of a column that a plan needs. */
+/**
+ * The rows that a plan needs: the rows with the minimum values of a column (`least`), with the maximum values
+ * (`greatest`), or with both.
+ */
 interface Ends {
   readonly column: ColumnNode
   readonly least: boolean
   readonly greatest: boolean
-  /** Whether rows without a value sort before all others. */
+  /** Whether NULLs sort first, so that their rows are needed too. */
   readonly nulls: boolean
   /** Number of rows that the plan needs from each end. */
   readonly enough: number
@@ -28,15 +32,19 @@ interface Ends {
 
 /** Index kinds that store values in sort order. */
 const sortedKinds: readonly ScalarKind[] = ['BTREE']
-/** The first bound leaves this many rows at least, and this multiple of the wanted rows: some may be deleted or not match. */
+/**
+ * The first bound leaves at least `least` rows and at least `factor` times the needed rows. Some of these rows may be
+ * deleted or not match the filter.
+ */
 const spare = { least: 64, factor: 4 } as const
-/** Growth factor of the rows per retry, and the largest share of the table for which the bound is worthwhile. */
+/** Growth factor of the number of rows per retry. */
 const growth = 16
+/** Maximum share of the table's rows for which the bound is worthwhile. */
 const most = 1 / 16
 
 /**
- * Return the plan with the condition, or the plan itself if no index helps. `guess`: assume that enough rows match, instead of
- * counting them.
+ * Return the plan with the additional condition, or the plan itself if no index helps. `guess`: assume that enough rows
+ * match the first bound, instead of counting them. Default: false.
  */
 export function narrowedToEnds(
   plan: Plan,
@@ -86,7 +94,7 @@ function endsOf({ search, distinct, differsFrom, from, order, grouping, offset, 
   const path = column.path.join('\0')
   const fns = new Set<string>()
   for (const { fn, arg, filter } of aggregates) {
-    // The bounds hold the ends of all rows, not of the rows that an aggregate counts.
+    // The bounds come from an index over all rows, so they are not valid for an aggregate with its own filter.
     if (filter !== null) return null
     if (arg?.expr.kind !== 'column' || arg.expr.path.join('\0') !== path) return null
     fns.add(fn)
@@ -95,7 +103,7 @@ function endsOf({ search, distinct, differsFrom, from, order, grouping, offset, 
   return { column, least: fns.has('min'), greatest: fns.has('max'), nulls: false, enough: 1 }
 }
 
-/** The condition that bounds each wanted end to `rank` rows; null if the index has fewer rows. */
+/** Return conditions that limit each needed end to about `rank` rows. Return null if the index has fewer rows. */
 async function conditionsAt(
   { column, least, greatest, nulls }: Ends,
   index: IndexReader,
@@ -105,7 +113,7 @@ async function conditionsAt(
   const conditions: Bound[] = []
   for (const isGreatest of [...(least ? [false] : []), ...(greatest ? [true] : [])]) {
     const value = (await index.valueAt?.(rank, isGreatest, pacer)) ?? null
-    // The sort order of NaN is not the same everywhere.
+    // NaN is not a usable bound: a comparison with NaN does not follow the sort order of the index.
     if (value === null || Number.isNaN(value)) return null
     const within = compared(column, isGreatest ? '>=' : '<=', value)
     conditions.push(nulls ? new LogicNode('or', [new IsNode(column, 'null'), within]) : within)

@@ -8,8 +8,9 @@ import { evaluate } from '../sql/evaluate.js'
 import { inSteps, Steps } from './steps.js'
 
 /**
- * Evaluate expressions for every row of a batch in steps of a few milliseconds. The event loop gets its turn between steps; the
- * signal of `pacer` stops the work. Throws what `evaluate` throws.
+ * Evaluate expressions for every row of a batch, in steps of a few milliseconds. The event loop runs between steps.
+ * Returns one column per expression. Rejects with the reason of the pacer's signal if it is aborted, and with the
+ * errors of `evaluate`.
  */
 export async function evaluateInSteps(
   values: readonly BoundExpression[],

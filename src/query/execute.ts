@@ -1,4 +1,4 @@
-/** Executes a plan step by step: rows, groups, columns, distinct rows, order (see plan.ts). */
+/** Executes a plan step by step. The order of the steps is described in plan.ts. */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
 import { batchBytes } from '../arrow/layout.js'
@@ -29,14 +29,17 @@ import { chunkRows, evaluated, foundRows, namesOf, type Run, rankedRows, stepsOf
 import { queryIndexColumn, queryIndexField, RowSource } from './source.js'
 import { inSteps } from './steps.js'
 
-/** The whole answer of a query. */
+/** The complete answer of a query. */
 interface QueryResult {
   readonly schema: Schema
-  /** In the order of the answer. Empty when no row matched. */
+  /** Batches in the order of the answer. The list is empty if no row matches. */
   readonly batches: readonly Batch[]
 }
 
-/** Execute a plan. `other` is the version that `plan.differsFrom` names; `meter` counts rows and time of each step. */
+/**
+ * Execute a plan. `other`: reader of the version `plan.differsFrom`, else null. `meter`: measures the steps; default
+ * null, no measurements.
+ */
 export async function executePlan(
   plan: Plan,
   reader: TableReader,
@@ -74,14 +77,17 @@ export async function executePlan(
   return { schema, batches }
 }
 
-/** A plan that returns its rows in the order in which it finds them. */
+/** The answer of a plan that returns its rows in row order, as a stream. */
 export interface Scan {
   readonly schema: Schema
-  /** As `executePlan` returns them, but batches may be views of cached memory. Each batch is read when the caller asks for it. */
+  /**
+   * The rows that `executePlan` would return, but a batch may be a view of cached memory. A batch is read when the
+   * caller requests it.
+   */
   readonly batches: TaskStream<Batch>
 }
 
-/** Begin a plan that can return rows before it has read all of them. Return null for any other plan. */
+/** Begin to execute a plan whose rows can be returned one batch at a time. Return null for any other plan. */
 export function beginScan(
   plan: Plan,
   reader: TableReader,
@@ -95,15 +101,17 @@ export function beginScan(
   return { schema, batches: rowsInGroups(runOf(plan, reader, other, pacer, clock, null), schema, false) }
 }
 
-/** Approximate size in bytes of a message of a slice, independent of how the rows are stored. */
+/** Approximate size of a batch of a slice in bytes. It does not depend on the division of the rows into fragments. */
 const messageBytes = 8 * 1024 * 1024
-/** A batch of more bytes is not joined with others. */
+/** A batch with more bytes is not joined with other batches. */
 const wholeBytes = messageBytes / 2
+/** Maximum number of rows of a batch of a slice. */
 const messageRows = 1024 * 1024
 
 /**
- * Begin a scan of the rows from `plan.from` to `plan.until`. Its batches have about 8 MiB: small fragments are joined, wide rows
- * are split. Each batch has `sheaf:after` in its metadata.
+ * Begin a scan of the live rows from `plan.from` to `plan.until`. Its batches have about 8 MiB: rows of small fragments
+ * are joined, and fragments with wide rows are split. The metadata `sheaf:after` of a batch is the row number at which
+ * a scan of the remaining rows begins.
  */
 export function beginSlice(plan: Plan, reader: TableReader, pacer: Pacer, clock: Clock): Scan {
   const schema = schemaOf(plan)
@@ -164,7 +172,7 @@ function runOf(
   }
 }
 
-/** The columns of the answer, without `query_index`, which an answer to several queries adds. */
+/** Return the schema of the answer. It does not contain `query_index`, which `batchAnswers` adds. */
 function schemaOf(plan: Plan): Schema {
   const { output, highlights, metadata } = plan
   const known = schemas.get(output)
@@ -176,14 +184,17 @@ function schemaOf(plan: Plan): Schema {
   return schema
 }
 
-/** Plans with the same output share a schema, so that it is encoded once. Weak: outputs belong to plans. */
+/** Schemas by output. Plans with the same output share a schema, so that the schema is encoded once. */
 const schemas = new WeakMap<Plan['output'], Schema>()
 
 function chunkSize(): number {
   return chunkRows
 }
 
-/** Stream the answer in the order in which rows are found. `owned`: in batches that share no memory with the cache. */
+/**
+ * Stream the answer in the order in which the rows are found. `owned`: whether the batches must not share memory with
+ * the cache.
+ */
 function* rowsInGroups(run: Run, schema: Schema, owned: boolean): TaskStream<Batch> {
   for (const hits of regrouped(wantedRows(run), chunkSize)) {
     if (hits instanceof Promise) {
@@ -193,7 +204,8 @@ function* rowsInGroups(run: Run, schema: Schema, owned: boolean): TaskStream<Bat
     let rows: Batch | null = yield* wait(rowsOut(run, hits, schema, owned))
     if (run.plan.highlights.length > 0) rows = yield* wait(highlighted(rows, run, hits))
     yield rows
-    // A suspended generator keeps its variables alive: without this line, the batch stays in memory while the next one is read.
+    // A suspended generator keeps its variables. Without this line, the batch would stay in memory while the next batch
+    // is read.
     rows = null
   }
 }
@@ -205,11 +217,14 @@ async function highlighted(rows: Batch, run: Run, hits: RowHits): Promise<Batch>
   return withHighlights(rows, run, hits)
 }
 
-/** An answer to several queries has batches of at least this many rows, or of this many queries. */
+/** In an answer to several query vectors: number of rows at which a batch is complete. */
 const joinedRows = 1024
+/**
+ * In an answer to several query vectors: number of query vectors at which a batch is complete, even with fewer rows.
+ */
 const joinedQueries = 256
 
-/** The nearest rows of each query of a batch, one query after the other. */
+/** Return the nearest rows of each query vector, one query vector after the other. */
 async function batchAnswers(
   run: Run,
   search: VectorSearch,
@@ -220,7 +235,7 @@ async function batchAnswers(
   const batches: Batch[] = []
   let pieces: Batch[] = []
   let rows = 0
-  // One batch for each query would mean one message for each query.
+  // Join the rows of several query vectors, because every batch of the answer becomes a separate message.
   const join = () => {
     if (pieces.length > 0) batches.push(pieces.length === 1 ? pieces[0]! : concatBatches(pieces))
     pieces = []
@@ -240,10 +255,13 @@ async function batchAnswers(
   return { schema: numbered, batches }
 }
 
-/** Bytes of rows that are fetched together for a sorted answer: in a table larger than the cache, every fetch reads from disk. */
+/**
+ * Approximate bytes of rows that are fetched together for a sorted answer. If a table is larger than the cache, every
+ * fetch reads from disk, so large fetches are faster.
+ */
 const fetchedBytes = 32 * 1024 * 1024
 
-/** Stream a sorted answer. Its rows lie all over the table, so each fetch takes as many rows as memory allows. */
+/** Stream a sorted answer. Its rows are scattered over the table, so each fetch takes about `fetchedBytes` of rows. */
 async function* rowsInOrder(run: Run, schema: Schema): AsyncGenerator<Batch> {
   let waiting: RowHits[] = []
   let count = 0
@@ -266,7 +284,7 @@ async function* rowsInOrder(run: Run, schema: Schema): AsyncGenerator<Batch> {
   if (count > 0) yield* fetched()
 }
 
-/** The rows of the answer in its order, in pieces. */
+/** Stream the rows of the answer in the order of the answer, after offset and limit. */
 function wantedRows(run: Run): TaskStream<RowHits> {
   const { meter } = run.source
   const rows = windowOf(run)
@@ -282,7 +300,8 @@ function* windowOf(run: Run): TaskStream<RowHits> {
     return
   }
   const enough = offset + limit
-  // The consumer projects these rows in steps of its own, so the time until the next request says nothing about the filter's cost.
+  // `stepsOf([])`: do not learn step sizes for an expression here. The time until the consumer's next request includes
+  // the time in which the consumer computes the output, so it is not the cost of an expression.
   const rows = order.length > 0 ? orderedRows(run, enough) : foundRows(run, run.names, stepsOf([]), enough)
   let skip = offset
   let want = limit
@@ -310,20 +329,27 @@ function rowsIn({ length }: Batch): number {
   return length
 }
 
-/** The columns of the answer for some rows as one batch. `owned`: without memory shared with the cache. */
+/**
+ * Compute the columns of the answer for some rows as one batch. `owned`: whether the batch must not share memory with
+ * the cache.
+ */
 function rowsOut(run: Run, hits: RowHits, schema: Schema, owned = true): MaybePromise<Batch> {
   const { source, names } = run
   const rows = (from: number, to: number) => source.batch(sliceHits(hits, from, to), names, owned)
-  // The rows are read before the steps begin: a step that waits for a read would not measure the cost of its rows.
+  // Read the rows before the steps begin. Otherwise the measured time of a step, which sets the size of the next step,
+  // would include the time of a read.
   return outputOf(run, schema, hits.offsets.length, rows, () => source.expect(hits, names))
 }
 
-/** The columns of the answer for every row of a batch, as one batch. */
+/** Compute the columns of the answer for every row of a batch, as one batch. */
 function projected(run: Run, batch: Batch, schema: Schema): MaybePromise<Batch> {
   return outputOf(run, schema, batch.length, (from, to) => sliceBatch(batch, from, to - from))
 }
 
-/** The columns of the answer as one batch, from `length` input rows that `rows` returns in pieces. `before` runs first. */
+/**
+ * Compute the columns of the answer as one batch. `length`: number of input rows. `rows`: returns the input rows from
+ * one index to another. `before`: called first.
+ */
 function outputOf(
   run: Run,
   schema: Schema,
@@ -354,7 +380,10 @@ function* outputBatch(
   return pieces.length === 1 ? pieces[0]! : concatBatches(pieces)
 }
 
-/** The distinct rows of the answer in the order in which they are found. Without an order, it stops when it has enough rows. */
+/**
+ * Return the distinct rows of the answer in the order in which they are found. Without an order, stop at offset plus
+ * limit rows.
+ */
 async function distinctRows(run: Run, schema: Schema): Promise<Batch> {
   const { plan, pacer, seed, window } = run
   const grouper = new Grouper(

@@ -1,4 +1,7 @@
-/** Describes a vector search as text. Clients of other engines parse the words before the first comma. */
+/**
+ * Describes a vector search as text. Some clients parse the words before the first comma, so these words must not
+ * change.
+ */
 import { quote } from '../errors.js'
 import { isPoor, leastRecall, poorKept, poorRecall, poorShare } from '../indexes/vector/recalls.js'
 import type { Effort } from '../indexes/vector/segment.js'
@@ -12,7 +15,10 @@ import { isEffortGiven } from './plan-near-search.js'
 import { partialCover } from './probed-rows.js'
 import { coversOf } from './search-exact.js'
 
-/** `k`: number of wanted rows. `isFiltered`: whether a filter selects the rows to search. Opens the index, and reads nothing else. */
+/**
+ * Describe a vector search. `k`: maximum number of rows, `Infinity` for no limit. `isFiltered`: whether a filter
+ * selects the rows to search. Opens the index, and reads no rows.
+ */
 export async function describeVectorSearch(
   search: VectorSearch,
   k: number,
@@ -36,13 +42,13 @@ export async function describeVectorSearch(
   const own = reader.vectorIndexes.find(known => known.name === name)!
   const asked = `name=${name}, k=${countText(k)}, deltas=${own.segments.length}, metric=${metric.toUpperCase()}, ${quote(field.name)}`
   const refined = refineFactor === undefined ? '' : `, refine_factor = ${refineFactor}`
-  const few = isFiltered ? ', or exact where few rows pass' : ''
+  const few = isFiltered ? ', or exact if few rows pass the filter' : ''
   const poor = isEffortGiven(index) ? '' : await poorText(own, isFiltered, pacer)
   const left = await uncoveredText(own, fast, reader, pacer)
   return `ANNSubIndex: ${asked}${effortText(effort)}${refined}${within}${each}${sum}, candidates measured${few}${poor}${left}`
 }
 
-/** Which segments are not used because of their low recall. */
+/** Describe how many segments are not used because of their low recall. Return '' if all segments are used. */
 async function poorText({ segments }: VectorIndexReader, isFiltered: boolean, pacer: Pacer): Promise<string> {
   let poor = 0
   let least = 1
@@ -60,10 +66,10 @@ async function poorText({ segments }: VectorIndexReader, isFiltered: boolean, pa
     share > poorKept
       ? `, and for ${(100 * share).toFixed(0)} % of queries less than ${poorRecall} of them`
       : ''
-  return `, exact: all rows${where} measured, because the index finds only ${least.toFixed(2)} of the ten nearest${few} (rebuild it with other parameters, or set nprobes, ef or refineFactor)`
+  return `, exact: all rows${where} measured, because the index finds only ${least.toFixed(2)} of the ten nearest rows${few} (rebuild it with other parameters, or set nprobes, ef or refineFactor)`
 }
 
-/** A number of rows, or all that match. */
+/** Print the maximum number of rows of a search. */
 export function countText(k: number): string {
   return k === Number.POSITIVE_INFINITY ? 'all that match' : `${k}`
 }
@@ -72,13 +78,13 @@ function effortText({ ef, leastPartitions, mostPartitions }: Effort): string {
   const partitions =
     leastPartitions === undefined && mostPartitions === undefined
       ? ''
-      : `, partitions = ${leastPartitions ?? 'as many as it takes'}..${mostPartitions ?? 'all'}`
+      : `, partitions = ${leastPartitions ?? 'automatic'}..${mostPartitions ?? 'all'}`
   return `${partitions}${ef === undefined ? '' : `, ef = ${ef}`}`
 }
 
 function skippedText(field: VectorField, reader: TableReader): string {
   const hasCover = coversOf(field, reader).length > 0
-  return hasCover ? ', rows that no index covers skipped' : ', all rows skipped: it has no index'
+  return hasCover ? ', unindexed rows skipped' : ', all rows skipped: the column has no index'
 }
 
 async function uncoveredText(
@@ -91,5 +97,5 @@ async function uncoveredText(
   for (const [fragment, covered] of await runTask(partialCover(index, reader, pacer)))
     rows += fragment.rows - covered.count
   if (rows === 0) return ''
-  return `, ${rows} rows that it does not cover ${fast ? 'skipped' : 'measured'}`
+  return `, ${rows} unindexed rows ${fast ? 'skipped' : 'measured'}`
 }

@@ -1,4 +1,6 @@
-/** Describes a text search as text. Clients of other engines parse the words before the first colon. */
+/**
+ * Describes a text search as text. Some clients parse the words before the first colon, so these words must not change.
+ */
 import { quote } from '../errors.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { runTask } from '../primitives/task.js'
@@ -7,7 +9,7 @@ import { countText } from './explain-near.js'
 import { partialCover } from './probed-rows.js'
 import type { QueryTerm, TextColumn, TextNode, TextSearch } from './text-plan.js'
 
-/** `k`: number of wanted rows. Reads nothing. */
+/** Describe a text search. `k`: maximum number of rows, `Infinity` for no limit. Reads nothing. */
 export async function describeTextSearch(
   { query, columns, fast }: TextSearch,
   k: number,
@@ -68,6 +70,6 @@ async function columnText(
   let rows = 0
   for (const [fragment, covered] of await runTask(partialCover(index, reader, pacer)))
     rows += fragment.rows - covered.count
-  const left = rows === 0 ? '' : `, ${rows} rows that it does not cover ${fast ? 'skipped' : 'read'}`
+  const left = rows === 0 ? '' : `, ${rows} unindexed rows ${fast ? 'skipped' : 'read'}`
   return `${name} by ${index.name}, deltas=${index.segments.length}${left}`
 }

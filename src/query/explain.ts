@@ -1,6 +1,6 @@
 /**
- * Prints a plan: one step per line, the last step first, each with its input indented below. The filter is printed as it is
- * executed: with resolved names, folded constants, and conditions in execution order.
+ * Prints a plan, one step per line. The first line is the last step. The inputs of a step are below it and indented.
+ * Filters are printed as they are executed: with resolved names, folded constants, and conditions in execution order.
  */
 import { typeName } from '../arrow/type-name.js'
 import type { Layout } from '../manifest/layout.js'
@@ -21,19 +21,21 @@ import { enoughFor, foundWindow } from './run.js'
 import type { RowSource } from './source.js'
 import type { Fusion } from './text-plan.js'
 
-/** A step of a plan, and its name in a meter; undefined if the meter does not count it. */
+/** A step of a plan. */
 interface ExplainedStep {
   readonly text: string
+  /** Name of the step in a `Meter`. Undefined if the meter does not measure the step. */
   readonly step?: string
 }
 
-/** Steps, the last one first, and notes about unused indexes and warnings. */
 interface Explained {
+  /** The steps of a plan. The last step is the first item. */
   readonly steps: readonly ExplainedStep[]
+  /** Unused indexes and warnings. */
   readonly notes: readonly string[]
 }
 
-/** Print a plan. `table`: name of the table. `verbose`: with the types of the columns. */
+/** Print a plan. `table`: name of the table. `verbose`: whether to print the types of the columns. */
 export async function explainPlan(
   plan: Plan,
   source: RowSource,
@@ -46,7 +48,9 @@ export async function explainPlan(
   return [...lines, ...notes].join('\n')
 }
 
-/** Return the steps of a plan. Reads only estimates of indexes. */
+/**
+ * Return the steps of a plan. Reads indexes for estimates, but no rows. `table` and `verbose`: as for `explainPlan`.
+ */
 export async function explained(
   plan: Plan,
   source: RowSource,
@@ -60,7 +64,7 @@ export async function explained(
   const split = splitByNames(before)
   const choice = await runTask(choiceFor(source, split, { from, enough: enoughFor(plan) }, pacer))
   const ranked = await rankingSteps(plan, reader, pacer)
-  // A query that gets its rows from indexes alone has no scan step.
+  // If indexes return all rows of the query, there is no scan step.
   const isScanned =
     before !== null ||
     !isRanked(plan) ||
@@ -84,12 +88,12 @@ export async function explained(
   return { steps, notes: [...unused, ...[...warnings].map(warning => `warning: ${warning}`)] }
 }
 
-/** The filter that selects the rows to look at; null: none. */
+/** Return the filter that runs before the search, or the filter of a scan. Null: no such filter. */
 function filterBefore(plan: Plan): BoundExpression | null {
   return !isRanked(plan) || plan.filterFirst ? plan.filter : null
 }
 
-/** The steps after the rows were found. */
+/** Return the steps after the step that finds the rows. */
 function outputSteps(plan: Plan, verbose: boolean): ExplainedStep[] {
   const { output, grouping, distinct, order, counted, offset, limit } = plan
   const columns = output.map(column => outputText(column, grouping !== null, verbose)).join(', ')
@@ -128,7 +132,7 @@ function orderText({ value, ascending, nullsFirst }: OrderKey): string {
   return `${printExpression(value)} ${ascending ? 'ASC' : 'DESC'} NULLS ${nullsFirst ? 'FIRST' : 'LAST'}`
 }
 
-/** The steps of a search. */
+/** Return the steps of a search. A scan has none. */
 async function rankingSteps(plan: Plan, reader: TableReader, pacer: Pacer): Promise<ExplainedStep[]> {
   const { filter, filterFirst, search, text, fusion } = plan
   if (!isRanked(plan)) return []
@@ -152,7 +156,7 @@ function fusionText(fusion: Fusion): string {
   return `${by}, candidates = ${fusion.candidates}`
 }
 
-/** The steps that find the rows of a filter, without the scan. */
+/** Return the steps that find the matching rows of a filter, except the scan. */
 function rowSteps({ named, rest }: SplitFilter, choice: Choice | null): ExplainedStep[] {
   const steps: ExplainedStep[] = []
   const residual = choice === null ? rest : choice.residual
@@ -165,7 +169,7 @@ function rowSteps({ named, rest }: SplitFilter, choice: Choice | null): Explaine
   return steps
 }
 
-/** Indexes on columns of the filter that are not used, with the reason. */
+/** Return a note for each unused index on a column of the filter. The note has the reason. */
 function unusedIndexes(
   filter: BoundExpression | null,
   indexes: readonly IndexReader[],
@@ -176,7 +180,7 @@ function unusedIndexes(
   const reason =
     used.length > 0
       ? 'evaluating the rows that the other indexes find is cheaper'
-      : `a scan is cheaper, of ${rows} rows in about ${milliseconds(scanCost)}`
+      : `a scan of ${rows} rows in about ${milliseconds(scanCost)} is cheaper`
   const offered = new Set([...used, ...unused].flatMap(({ conjunct }) => indexesOf(conjunct.probes)))
   const lines = unused.map(({ conjunct, estimate, cost }) => {
     const query = printProbes(conjunct.probes)
@@ -184,7 +188,9 @@ function unusedIndexes(
   })
   for (const index of indexes) {
     if (offered.has(index) || !filter.columns.includes(index.path[0]!)) continue
-    lines.push(`not used: ${index.name}(${index.kind}): the filter has no condition that it answers`)
+    lines.push(
+      `not used: ${index.name}(${index.kind}): the filter has no condition that this index can answer`,
+    )
   }
   return lines
 }

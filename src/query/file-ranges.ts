@@ -1,4 +1,6 @@
-/** Locates the rows of a slice in files, for readers with access to the files: paths, row positions, and deleted rows. */
+/**
+ * Locates the rows of a slice in data files, so that a client with access to the files can read them directly.
+ */
 import { filePath } from '../manifest/file-names.js'
 import { type DataFile, type Fragment, liveRows } from '../manifest/layout.js'
 import type { TableField } from '../manifest/table-schema.js'
@@ -7,25 +9,29 @@ import { fileOf, type TableReader } from '../table/table-reader.js'
 import type { Plan } from './plan.js'
 import type { Slice } from './slices.js'
 
-/** The rows `first .. first + count` of each of some files, without the deleted rows. */
+/** A range of rows in one or more files. The files have different columns of the same rows. */
 interface FileRange {
+  /** Position of the first row in each file. */
   readonly first: number
+  /** Number of rows in each file, including the deleted rows. */
   readonly count: number
   /** First position and count of each run of deleted rows, ascending. */
   readonly deleted: readonly (readonly [first: number, count: number])[]
   readonly files: readonly {
-    /** Relative to the folder of the table. */
+    /** Path of the file, relative to the folder of the table. */
     readonly path: string
     /** Index of each column in the file, by column name. */
     readonly columns: Readonly<Record<string, number>>
   }[]
 }
 
-/** Consecutive rows of a slice; `from .. to` count live rows of the version. */
+/** Consecutive rows of a slice. */
 export interface SliceRange {
+  /** Number of live rows of the version before the first row. */
   readonly from: number
+  /** Number of live rows of the version before the end of the range. */
   readonly to: number
-  /** Null: these rows can only be read from the server. */
+  /** The rows in files. Null: these rows can only be read from the server. */
   readonly range: FileRange | null
 }
 
@@ -35,7 +41,10 @@ interface NamedField {
   readonly field: TableField
 }
 
-/** Return the fields that a plan reads, if it returns all live rows with plain columns of the table; else null. */
+/**
+ * Return the fields of the output of a plan, if all output columns are top-level columns of the table and the plan has
+ * no filter. Otherwise return null.
+ */
 export function storedFieldsOf(
   { filter, output }: Plan,
   { schema }: TableReader,
@@ -52,10 +61,13 @@ export function storedFieldsOf(
   return named
 }
 
-/** Maximum total number of listed runs of deleted rows; further ranges must be read from the server. */
+/** Maximum number of runs of deleted rows in a reply. Ranges that would exceed it must be read from the server. */
 const deletedRunsMax = 100_000
 
-/** Return the ranges of each slice, in row order. A column of `fields` that is in no file of a range is null in its rows. */
+/**
+ * Return the ranges of each slice, in row order. If no file of a range has a column of `fields`, its rows are NULL in
+ * this column.
+ */
 export async function fileRangesOf(
   reader: TableReader,
   slices: readonly Slice[],
@@ -87,14 +99,14 @@ export async function fileRangesOf(
   return all
 }
 
-/** Append a range; join it with the last one if both are read from the server. */
+/** Append a range. Join it with the last range if both must be read from the server. */
 function append(ranges: SliceRange[], next: SliceRange): void {
   const last = ranges.at(-1)
   if (last === undefined || last.range !== null || next.range !== null) ranges.push(next)
   else ranges[ranges.length - 1] = { from: last.from, to: next.to, range: null }
 }
 
-/** The files of a fragment that have the columns; null if one of them is stored inline in the log. */
+/** Return the files of a fragment that have the columns. Return null if the log stores some of these columns inline. */
 function filesOf(fragment: Fragment, fields: readonly NamedField[]): FileRange['files'] | null {
   const columns = new Map<DataFile, [string, number][]>()
   for (const { name, field } of fields) {
@@ -113,8 +125,9 @@ function filesOf(fragment: Fragment, fields: readonly NamedField[]): FileRange['
 }
 
 /**
- * Position of the live rows `from .. to` of a fragment. `live`: positions of the live rows; null: all rows are live. Null if the
- * deleted rows between them form more than `most` runs.
+ * Return the positions of a range of live rows of a fragment. `live`: positions of all live rows; null: all rows are
+ * live. `from` and `to`: range of indexes in `live`. Returns null if the deleted rows in the range form more than
+ * `most` runs.
  */
 function positionsOf(
   live: Uint32Array | null,

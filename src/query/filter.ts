@@ -1,7 +1,10 @@
 /**
- * Finds the rows that pass a filter. Fragments and parts whose statistics exclude a match are skipped; the others are evaluated
- * slice by slice. If the row numbers are known before evaluation (the filter names rows, or rows must differ from another
- * version), only those rows are evaluated.
+ * Finds the rows that pass a filter. Skips fragments and parts whose statistics exclude a match. Evaluates the filter
+ * on the other parts slice by slice.
+ *
+ * Sometimes the positions of possible matches are known before evaluation: an index returned them, the filter has a
+ * condition on row numbers, or the rows must differ from another version. Then the filter is evaluated only on these
+ * rows.
  */
 import type { Batch } from '../arrow/column.js'
 import { sliceBatch } from '../arrow/slice.js'
@@ -34,44 +37,48 @@ import { ProbedRows } from './probed-rows.js'
 import { type RowSource, rowIdField, rowOffsetField } from './source.js'
 import { inSteps, Steps, wordRows } from './steps.js'
 
-/** A part that may hold matching rows. */
+/** A part that may have matching rows. */
 interface Candidate {
   readonly part: Part
-  /** Null: every row in `first .. end` and `chosen` matches. */
+  /** The filter to evaluate. Null: every row of `chosen` from `first` to `end - 1` matches. */
   readonly filter: BoundExpression | null
-  /** Only rows from `first` up to `end` are looked at. */
+  /** First row that may match. */
   readonly first: number
+  /** The row after the last row that may match. */
   readonly end: number
-  /** The only live rows to look at; null: all live rows in the range. */
+  /** The live rows that may match. Null: all live rows in the range. */
   readonly chosen: RowSet | null
-  /** The only stretches that may hold matches, by their stored statistics; null: no statistics exclude rows. */
+  /** The stretches that may have matches by their stored statistics. Null: the statistics exclude no rows. */
   readonly stretches: Stretches | null
 }
 
-/** The rows and columns that a scan asks for. */
+/** The rows and columns that a scan needs. */
 interface Asked {
   readonly filter: BoundExpression | null
   /** Number of live rows of the version to skip; default 0. */
   readonly from?: number
-  /** Number of live rows of the version at which the scan ends; default: none. */
+  /** Number of live rows of the version, counted from its start, after which the scan ends. Default: all rows. */
   readonly until?: number
-  /** Number of matches after which the scan may stop; default: none. */
+  /** Number of matches after which the scan may stop. Default: no limit. */
   readonly enough?: number
   /** Columns that will be read, in addition to those of the filter. */
   readonly names: readonly string[]
 }
 
-/** A filter prepared for one version. A row passes if all its conditions hold. */
+/** A filter prepared for one version. A row passes if all conditions are true. */
 export interface PreparedFilter extends SplitFilter {
   /** The rows that indexes returned; null: no index is used. */
   readonly probed: ProbedRows | null
-  /** The conditions to evaluate in fragments that the indexes cover; null: none. */
+  /**
+   * The conditions that the indexes do not answer, to evaluate in fragments that the indexes cover. Null: no
+   * conditions.
+   */
   readonly residual: BoundExpression | null
 }
 
-/** The rows to look through. */
+/** The rows to filter. The other fields are as in `Asked`. */
 interface Range {
-  /** Default: all fragments of the version, from row `from` on. */
+  /** The fragments to filter. Default: all fragments of the version. */
   readonly fragments?: readonly Fragment[]
   readonly from?: number
   readonly until?: number
@@ -103,7 +110,7 @@ function* preparingFilter(
   return { named, rest, probed, residual: choice.residual }
 }
 
-/** Choose the indexes to query. Null if no index can answer a condition. */
+/** Choose the indexes to query. Return null if no index can answer a condition. */
 export function* choiceFor(
   source: RowSource,
   split: SplitFilter,
@@ -120,7 +127,8 @@ export function* choiceFor(
   const live =
     fragments === undefined ? Math.max(0, Math.min(reader.liveRows, until) - from) : countLive(fragments)
   const choice = choose(rest, offers, { rows: Math.min(live, least), enough })
-  // If the indexes cost less than checking the statistics of all fragments, skip the check.
+  // The statistics of fragments would make the estimate for a scan more exact. Do not check them if this costs more
+  // than the indexes.
   if (choice.used.length === 0 || choice.cost < lookingAtZones(all.length)) return choice
   const passing: Fragment[] = []
   for (const fragment of all) {
@@ -138,8 +146,8 @@ function countLive(fragments: readonly Fragment[]): number {
 }
 
 /**
- * Stream the parts that may hold rows for which the filter is true, in row order. Starts at row `from`; reads footers of files
- * one by one.
+ * Stream the parts that may have matching rows, in row order, from row `asked.from` on. Reads the footer of a file only
+ * when its part is requested.
  */
 export function candidates(source: RowSource, asked: Asked, pacer: Pacer): TaskStream<Candidate> {
   const found = candidatesOf(source, asked, pacer)
@@ -158,7 +166,7 @@ function* candidatesOf(source: RowSource, asked: Asked, pacer: Pacer): TaskStrea
   }
 }
 
-/** Stream the fragments that may hold matches, in order. `first`: index of the first fragment to look at. */
+/** Stream the fragments that may have matches, in row order. `first`: index of the first fragment to check. */
 export function* candidateFragments(
   source: RowSource,
   prepared: PreparedFilter,
@@ -176,7 +184,7 @@ export function* candidateFragments(
   }
 }
 
-/** As `candidates`, for one fragment from `candidateFragments`. */
+/** Stream the parts of one fragment that may have matching rows. `fragment`: an item of `candidateFragments`. */
 export function* candidatesIn(
   source: RowSource,
   fragment: Fragment,
@@ -204,7 +212,7 @@ export function* candidatesIn(
     ahead = next === undefined ? null : yield* storedStretches(source, left, next, pacer)
     if (source.meter !== null && stretches !== null) source.meter.decided += part.rows - stretches.rows
     if (stretches?.runs.length === 0) continue
-    // A fragment with one part was checked before.
+    // The statistics of a fragment with one part were already checked above.
     const rest = left === null || parts.length === 1 ? left : remaining(source, left, fragment, part, true)
     if (rest === 'none') continue
     const first = yield* rowAt(source, part, from, pacer)
@@ -215,7 +223,7 @@ export function* candidatesIn(
     if (chosen?.isNone === true) continue
     // Prefetch the next part, unless this part may have enough rows or only some of its rows are needed.
     if (next !== undefined && chosen === null && end === part.rows && enough > part.rows) {
-      // Only the filter's columns are needed now: it is not known yet which rows match.
+      // Prefetch only the columns of the filter, because the other columns are not needed if no row matches.
       const wanted = rest?.columns ?? names
       if (ahead === null || !source.isFetched(next, ahead.rows, wanted)) source.prefetch(next, wanted)
     }
@@ -224,14 +232,14 @@ export function* candidatesIn(
   }
 }
 
-/** The stretches of a part that the filter must be evaluated in, by stored statistics. Null: all rows of the part. */
+/** Return the stretches of a part that may have matches by their stored statistics. Null: all rows of the part. */
 function* storedStretches(
   source: RowSource,
   filter: BoundExpression | null,
   part: Part,
   pacer: Pacer,
 ): Task<Stretches | null> {
-  // Whether an expression fails must not depend on how the file was written.
+  // Whether a filter fails must not depend on the statistics that a file has.
   if (filter === null || filter.expr.cost.mayFail) return null
   const { fragment } = part
   const zones = yield* source.stretches(part, filter.columns)
@@ -243,24 +251,31 @@ function* storedStretches(
   return stretches
 }
 
-/** Whether a fragment may hold rows that are looked at and match. */
+/** Return whether a fragment may have matching rows. Reads nothing. */
 export function mayHold(source: RowSource, prepared: PreparedFilter, fragment: Fragment): boolean {
   return mayChoose(source, prepared, fragment) && remainingIn(source, prepared, fragment) !== 'none'
 }
 
-/** The conditions that the rows of a fragment must still pass: null for none, 'none' if no row can pass. */
+/**
+ * Return the conditions that must still be evaluated on the rows of a fragment, after the index lookups and the check
+ * of its statistics. Null: all rows pass. 'none': no row passes.
+ */
 function remainingIn(
   source: RowSource,
   prepared: PreparedFilter,
   fragment: Fragment,
 ): BoundExpression | null | 'none' {
-  // Rows that an index returns pass its conditions. If the index does not cover the whole fragment, evaluate all conditions.
+  // Rows that an index returns pass its conditions. If the index does not cover the whole fragment, evaluate all
+  // conditions.
   const isCovered = prepared.probed?.isCovered(fragment) ?? false
   const rest = isCovered ? prepared.residual : prepared.rest
   return rest === null ? null : remaining(source, rest, fragment, null, true)
 }
 
-/** Whether a fragment may hold rows that are looked at, regardless of their values. */
+/**
+ * Return whether a fragment may have rows that pass the comparison of versions, the conditions on row numbers and the
+ * index lookups.
+ */
 function mayChoose(
   { reader, difference }: RowSource,
   { named, probed }: Pick<PreparedFilter, 'named' | 'probed'>,
@@ -270,7 +285,10 @@ function mayChoose(
   return named === null || mayHoldNamed(named, fragment, reader)
 }
 
-/** The rows of a part to look at. `found`: the rows of the fragment that indexes returned; null: all. */
+/**
+ * Return the live rows of a part that may match. Null: all live rows. `found`: the rows of the fragment that indexes
+ * returned; null: no index was used.
+ */
 function* chosenRows(
   { reader, difference }: RowSource,
   named: NamedRows | null,
@@ -297,7 +315,10 @@ function intersect(bits: Bitset, chosen: RowSet | null): RowSet {
   return chosen?.within(bits) ?? RowSet.ofBits(bits)
 }
 
-/** The first row of a part with at least `from` live rows of the version before it; `part.rows` if there is none. */
+/**
+ * Return the first row of a part that has at least `from` live rows of the version before it. Return `part.rows` if the
+ * part has no such row.
+ */
 function* rowAt({ reader }: RowSource, part: Part, from: number, pacer: Pacer): Task<number> {
   if (from === 0) return 0
   const before = reader.liveBeforeFragment(part.fragment)
@@ -308,7 +329,10 @@ function* rowAt({ reader }: RowSource, part: Part, from: number, pacer: Pacer): 
   return live === null ? Math.min(rank, part.rows) : live.select(rank)
 }
 
-/** Whether recorded statistics allow that a fragment holds rows that are looked at and match. */
+/**
+ * Return whether a fragment may have matching rows by the statistics in the manifest. Uses no statistics computed in
+ * memory.
+ */
 export function mayPassByRecord(
   source: RowSource,
   { named, rest }: SplitFilter,
@@ -319,8 +343,8 @@ export function mayPassByRecord(
 }
 
 /**
- * The conditions that rows of a fragment, or of one of its parts, must still pass; `none` if no row can pass. `learns`: also use
- * statistics computed from columns in memory.
+ * Return the conditions to evaluate on the rows of a fragment, or of one of its parts. Null: all rows pass. 'none': no
+ * row passes. `learns`: also use statistics computed from columns in memory.
  */
 function remaining(
   source: RowSource,
@@ -329,7 +353,7 @@ function remaining(
   part: Part | null,
   learns: boolean,
 ): BoundExpression | null | 'none' {
-  // Whether an expression fails must not depend on what is in memory.
+  // Whether a filter fails must not depend on the columns that are in memory.
   const byLearnt = learns && !filter.expr.cost.mayFail
   const known = (column: ColumnNode) => {
     const zone = zoneOf(source, column, fragment, part, byLearnt)
@@ -340,7 +364,10 @@ function remaining(
   return isFalse || isNull ? filter : null
 }
 
-/** The min/max statistics of a column in a fragment. They hold for its parts too. */
+/**
+ * Return the min/max statistics of a column in a fragment or part. Statistics of a fragment are also valid for its
+ * parts.
+ */
 function zoneOf(
   source: RowSource,
   { path }: ColumnNode,
@@ -363,7 +390,7 @@ function zoneOf(
       : wholeNumbers(ids.least, ids.greatest - ids.least + 1)
   }
   if (name !== rowOffsetField.name) return null
-  // Deleted rows before a part reduce the offsets of its rows, by at most their number.
+  // Deleted rows of the fragment before this part reduce the offsets of the part's rows, by at most `dead.count`.
   const before = source.reader.liveBeforeFragment(fragment)
   const least = before + Math.max(0, first - fragment.dead.count)
   return wholeNumbers(least, before + first + rows - least)
@@ -373,7 +400,7 @@ function wholeNumbers(first: number, count: number): Zone {
   return { least: BigInt(first), greatest: BigInt(first + count - 1), nulls: 0 }
 }
 
-/** The rows of a candidate that match; null: every row of the part. */
+/** Return the matching rows of a candidate. Null: all rows of the part match. */
 export function passingRows(
   source: RowSource,
   candidate: Candidate,
@@ -408,7 +435,7 @@ function* passingTask(source: RowSource, candidate: Candidate, pacer: Pacer): Ta
   return RowSet.ofBits(rows)
 }
 
-/** Stream the matching rows of a candidate, from `first` to `end`, as ascending row numbers: a consumer may stop early. */
+/** Stream the matching rows of a candidate as ascending row numbers. A consumer that stops early saves work. */
 export function matchingRows(source: RowSource, candidate: Candidate, pacer: Pacer): TaskStream<Uint32Array> {
   const found = matchingTask(source, candidate, pacer)
   return source.meter === null ? found : source.meter.each('filter', found, rows => rows.length)
@@ -439,7 +466,7 @@ function* matchingTask(source: RowSource, candidate: Candidate, pacer: Pacer): T
   }
 }
 
-/** The numbers of an ascending list that are at least `first` and below `end`. */
+/** Return the numbers of an ascending list that are at least `first` and below `end`. */
 function between(numbers: Uint32Array, first: number, end: number): Uint32Array {
   const from = first === 0 ? 0 : partitionPoint(numbers.length, i => numbers[i]! < first)
   return numbers.subarray(
@@ -448,12 +475,12 @@ function between(numbers: Uint32Array, first: number, end: number): Uint32Array 
   )
 }
 
-/** Whether to copy the chosen rows out of their part before evaluation, which is faster for few rows. */
+/** Return whether it is faster to copy the chosen rows out of their part before evaluation. This is so for few rows. */
 function isGathered({ conditions }: BoundExpression, { count, length }: RowSet): boolean {
   return gathering(conditions, length, count) <= scanning(conditions, length, count)
 }
 
-/** The chosen rows that pass, ascending. Reads and evaluates only the chosen rows. */
+/** Stream the chosen rows that pass the filter, ascending. Reads and evaluates only the chosen rows. */
 function* passingAmong(
   source: RowSource,
   part: Part,
@@ -475,8 +502,8 @@ function* passingAmong(
 }
 
 /**
- * Evaluate a filter slice by slice in the rows of a candidate. The event loop gets its turn between slices. Skips slices without
- * rows to look at.
+ * Evaluate a filter slice by slice on the rows of a candidate. The event loop runs between slices. Skips slices without
+ * rows that may match. Yields the matching rows of each slice, relative to its start `from`.
  */
 function* slices(
   source: RowSource,
@@ -484,7 +511,7 @@ function* slices(
   filter: BoundExpression,
   pacer: Pacer,
 ): TaskStream<{ readonly from: number; readonly rows: Bitset }> {
-  // Deleted rows are masked: their values must not make the filter fail.
+  // Mask deleted rows, because their values must not make the filter fail.
   const looked = chosen === null ? yield* wait(source.reader.live(part, pacer.signal)) : chosen.asBits()
   const begin = 32 * Math.floor(first / 32)
   const within = chosen === null && stretches !== null ? stretchesWithin(stretches, begin, end) : null
@@ -500,7 +527,7 @@ function* slices(
     chosen !== null || isSparse || batch === null
       ? null
       : BlockZones.of(filter, batch, stretches?.zones ?? new Map())
-  /** Number of rows of the sparse batch that come before the run. */
+  // If `isSparse`, `batch` has only the rows of the stretches to evaluate: number of its rows before the current range.
   let before = 0
   for (const { from: start, to, isSure } of runs) {
     const missing = isSparse ? start - before : 0
@@ -526,7 +553,7 @@ function* slices(
   }
 }
 
-/** The row numbers of the stretches to evaluate. */
+/** Return the numbers of all rows in the stretches that must be evaluated. */
 function numbersIn({ runs, rows }: Stretches): Uint32Array {
   const numbers = new Uint32Array(rows)
   let at = 0
@@ -540,7 +567,9 @@ function countChosen({ part, chosen }: Candidate): number {
   return chosen?.count ?? part.rows
 }
 
-/** Row numbers from `first` up to `end`, in growing pieces: a consumer that needs few rows computes few. */
+/**
+ * Yield the numbers from `first` to `end - 1` in growing pieces, so that few are computed if the consumer stops early.
+ */
 function* numbers(first: number, end: number): Generator<Uint32Array> {
   let count = 256
   for (let from = first; from < end; ) {

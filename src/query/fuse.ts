@@ -6,19 +6,24 @@ import { Parts, type RowHits, ranked, searchColumns } from './hits.js'
 import type { Fusion } from './text-plan.js'
 import { rowPlace } from './text-rows.js'
 
-/** A row of either result; NaN for the search that did not return it. */
+/** A row of one of the results, or of both. */
 interface FusedRow {
   readonly part: Part
   readonly offset: number
+  /** NaN if the vector search did not return the row. */
   distance: number
+  /** NaN if the text search did not return the row. */
   score: number
   relevance: number
 }
 
-/** Rows processed between two checks of the clock. */
+/** Number of rows that are processed between two checks whether to let the event loop run. */
 const rowsAtOnce = 1024
 
-/** Return the `limit` most relevant rows of two lists, each sorted best first. Ties are sorted by row id. */
+/**
+ * Return the `limit` most relevant rows of two results, the most relevant row first. Rows of equal relevance are sorted
+ * by row id. `near` and `matching`: rows of the vector search and of the text search, the best row first.
+ */
 export function* fused(
   near: RowHits,
   matching: RowHits,
@@ -84,7 +89,9 @@ function valuesOf({ computed }: RowHits, wanted: string): Float32Array {
   return computed.find(({ name }) => name === wanted)!.values
 }
 
-/** Return row `i` of a result. `rows`: the rows found so far, by position. */
+/**
+ * Return the merged row for row `i` of a result, and add it to `rows` if it is new. `rows`: merged rows by position.
+ */
 function rowAt(
   { parts, partOf, offsets }: RowHits,
   i: number,
@@ -105,10 +112,13 @@ function positionOf({ fragment, first }: Part, offset: number, reader: TableRead
   return rowPlace(reader.positionOf(fragment.id)!, first + offset)
 }
 
-/** The share of relevance of each row of a list, sorted best first: by rank, or by its normalized value. */
+/**
+ * Return what each row of a result adds to its relevance. `worths`: the negative distances or the scores of the rows,
+ * descending. RRF uses the rank of a row, the other kind of fusion its value, normalized to 0 .. 1.
+ */
 function sharesOf(worths: Float32Array, fusion: Fusion): Float64Array {
   if (fusion.kind === 'rrf') return Float64Array.from(worths, (_, rank) => 1 / (fusion.k + rank))
-  // Distances that overflow float32 are infinite.
+  // Distances that overflow float32 are infinite, so they cannot be normalized. Their rows get 0.
   const [best = 0] = worths
   const worst = worths.findLast(Number.isFinite) ?? best
   const share = (worth: number) => (best === worst ? 1 : (worth - worst) / (best - worst))

@@ -1,4 +1,4 @@
-/** Sorts rows by their group, stable, by counting. */
+/** Sorts rows by their group with a counting sort, which is stable. */
 import type { Pacer } from '../primitives/pacer.js'
 
 /** The positions of rows that are sorted by group. */
@@ -9,7 +9,10 @@ interface GroupOrder {
   readonly positions: readonly Uint32Array[]
 }
 
-/** Return the positions of rows sorted by group; rows of a group stay in order. `pieces`: the group of every row, below `count`. */
+/**
+ * Return the positions of rows in an order by group. Rows of the same group keep their order. `pieces`: the group of
+ * every row. `count`: number of groups.
+ */
 export async function sortedPositions(
   pieces: readonly Uint32Array[],
   count: number,

@@ -14,7 +14,7 @@ import type { Grouping } from './plan.js'
 import { chunkRows, evaluated, foundRows, namesOf, type Run, stepsOf } from './run.js'
 import { inSteps } from './steps.js'
 
-/** Return one row for every group that passes the condition on groups: its keys, then its aggregates. */
+/** Return one row for every group that passes `having`. The columns are the keys, then the aggregates. */
 export async function groupRows(run: Run, { keys, aggregates, having }: Grouping): Promise<Batch> {
   const { source, pacer, seed } = run
   const keyValues = keys.map(({ value }) => value)
@@ -43,7 +43,7 @@ export async function groupRows(run: Run, { keys, aggregates, having }: Grouping
       } else {
         const rows = selected.get(filter) ?? rowsFor(filter, aggregates, batch, groups)
         selected.set(filter, rows)
-        // The argument is evaluated only for rows that pass the filter: it may be an error for others.
+        // Evaluate the argument only for rows that pass the filter, because it may fail for other rows.
         const values = arg === null ? null : (await evaluated([arg], rows.batch, pacer))[0]!
         if (rows.groups.length > 0) accumulators[i]!.add(rows.groups, values, count())
       }
@@ -69,6 +69,7 @@ async function groupsThatPass(having: BoundExpression, groups: Batch, pacer: Pac
 
 /** The rows of a batch that pass the filter of an aggregate. */
 interface SelectedRows {
+  /** The group of each row. */
   readonly groups: Uint32Array
   /** The columns that the aggregates with this filter read. */
   readonly batch: Batch

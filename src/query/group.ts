@@ -1,4 +1,4 @@
-/** Groups rows by their keys in an open-addressing hash table, at most half full. NULL is a key like any other. */
+/** Groups rows by their keys, in a hash table with open addressing that is at most half full. NULL equals NULL. */
 import type { Column } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
 import { emptyColumn } from '../arrow/fill.js'
@@ -10,19 +10,22 @@ import { prefixBytes } from '../sql/kernels/sort-texts.js'
 import { valueType } from '../sql/values/types.js'
 import { type KeyBatch, KeyStore } from './key-store.js'
 
-/** Numbers the distinct keys of rows: the key of a group is in `keys()` at the group's number. */
+/** Assigns a group number to each distinct key. Groups are numbered from 0 in the order of their first rows. */
 export class Grouper {
   readonly #store: KeyStore
   readonly #types: readonly DataType[]
   readonly #seed: number
-  /** The distinct keys: one list of pieces per column. */
+  /** By key column: the values of the distinct keys, in pieces. */
   readonly #pieces: Column[][]
-  /** Group number plus 1; 0 for an empty slot. */
+  /** The hash table. Each element is a group number plus 1, or 0 if it is empty. */
   #slots = new Uint32Array(1024)
-  /** Hash of every group. */
+  /** By group: the hash of its key. */
   #hashes = new Uint32Array(512)
 
-  /** `seed`: must be unpredictable, so that no client can choose values that all collide. The groups do not depend on it. */
+  /**
+   * `types`: types of the key columns. `seed`: seed of the hash function. It must be unpredictable, so that a client
+   * cannot choose values that all collide. The result does not depend on it.
+   */
   constructor(types: readonly DataType[], seed: number) {
     this.#types = types
     this.#seed = seed
@@ -38,7 +41,7 @@ export class Grouper {
     return this.#store.count
   }
 
-  /** Return the group of every row; new groups are numbered in order. `columns`: the keys, at least one. */
+  /** Return the group of every row. Adds a group for each new key. `columns`: the key columns, at least one. */
   add(columns: readonly Column[]): Uint32Array {
     const { length } = columns[0]!
     const batch = this.#store.batch(columns)
@@ -57,7 +60,7 @@ export class Grouper {
     return groups
   }
 
-  /** Return the group of every row, or -1 for an unknown key. `columns`: as for `add`. */
+  /** Return the group of every row, or -1 if its key has no group. `columns`: the key columns, as for `add`. */
   find(columns: readonly Column[]): Int32Array {
     const { length } = columns[0]!
     const batch = this.#store.batch(columns)
@@ -69,14 +72,14 @@ export class Grouper {
     return groups
   }
 
-  /** Return the keys of all groups, by column, in the value types of the keys. */
+  /** Return the keys of all groups: one column per key, one row per group. Dictionaries are decoded. */
   keys(): Column[] {
     return this.#pieces.map((pieces, k) =>
       pieces.length === 0 ? emptyColumn(valueType(this.#types[k]!)) : concatColumns(pieces),
     )
   }
 
-  /** The slot of a key's group; an empty slot if there is no such group. */
+  /** Return the index in `#slots` of a key's group, or of the empty element where it belongs. */
   #slotOf(batch: KeyBatch, row: number, hash: number): number {
     const mask = this.#slots.length - 1
     for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
@@ -135,7 +138,10 @@ function hashRows({ words, texts }: KeyBatch, length: number, seed: number): Uin
   return hashes
 }
 
-/** One round of MurmurHash3 (A. Appleby, public domain), with the high bits mixed into the low bits, which select the slot. */
+/**
+ * Mix a word into a hash: one round of MurmurHash3 (A. Appleby, public domain). Then mix the high bits into the low
+ * bits, because the low bits select the element of the hash table.
+ */
 function mixed(hash: number, word: number): number {
   let k = Math.imul(word, 0xcc9e2d51)
   k = (k << 15) | (k >>> 17)

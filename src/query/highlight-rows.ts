@@ -1,4 +1,4 @@
-/** Computes the column `_highlights`: texts of the found rows with the matching words marked. */
+/** Computes the column `_highlights`: the texts of the rows of the answer, with the matching words marked. */
 
 import { type Batch, type Column, isValid } from '../arrow/column.js'
 import { rowsToBatch } from '../arrow/rows.js'
@@ -12,9 +12,15 @@ import type { Run } from './run.js'
 import type { Highlighting, TextSearch } from './text-plan.js'
 import { matchingTerms } from './wanted-terms.js'
 
-/** UTF-16 units of a text that are searched for matches: more would block the event loop too long. */
+/**
+ * Maximum number of UTF-16 code units of a text that are searched for matches. More would block the event loop for too
+ * long.
+ */
 const unitsMax = 16 * 1024
-/** `unitsMax` units have at most this many bytes, so a character that this limit splits is after them. */
+/**
+ * Number of bytes of a text that are decoded. `unitsMax` code units have at most 3 bytes each, so the character that
+ * this limit may split is after the first `unitsMax` units.
+ */
 const bytesMax = 3 * unitsMax + 3
 
 /** Add the column `_highlights` to a batch. `hits`: the rows of the batch. */
@@ -31,7 +37,7 @@ export async function withHighlights(batch: Batch, run: Run, hits: RowHits): Pro
     const mark = marking(text, each)
     for (const [row, marked] of rows.entries()) {
       const texts = textsOf(column, row)
-      // The limit may split a surrogate pair.
+      // `unitsMax` may split a surrogate pair. `toWellFormed` replaces the half pair.
       marked[name] = texts === null ? null : (await mark(texts, pacer)).toWellFormed()
     }
   }
@@ -46,7 +52,10 @@ export async function withHighlights(batch: Batch, run: Run, hits: RowHits): Pro
   }
 }
 
-/** Return a function that marks matches in the texts of a row. It keeps the texts with a match, or else the first text. */
+/**
+ * Return a function that marks matches in the texts of a row. It joins the texts with a match, or returns the first
+ * text.
+ */
 function marking(text: TextSearch, { column, options }: Highlighting) {
   const { analyzer } = text.columns[column]!
   const { accept } = matchingTerms(text.query, column)
@@ -63,7 +72,7 @@ function marking(text: TextSearch, { column, options }: Highlighting) {
   }
 }
 
-/** The text of a row, or the texts of its list; null for NULL. */
+/** Return the texts of a row: the text itself, or the texts of a list. Return null if the row is NULL. */
 function textsOf(column: Column, row: number): readonly string[] | null {
   if (!isValid(column, row)) return null
   const { type, offsets, children } = column

@@ -1,17 +1,20 @@
-/** Rows that a search returned, in the order of the answer, and a merge of sorted lists of rows. */
+/**
+ * Row selections: the rows that a scan or search returned, in the order of the answer. Also merges sorted lists of
+ * rows.
+ */
 import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
 import type { Task, TaskStream } from '../primitives/task.js'
 import type { Part } from '../table/table-reader.js'
 
-/** Row `i` is row `offsets[i]` of part `parts[partOf[i]]`. */
+/** An ordered list of rows. Row `i` is row `offsets[i]` of part `parts[partOf[i]]`. */
 export interface RowHits {
   readonly parts: readonly Part[]
-  /** Null: all rows are of the first part, ascending. */
+  /** For each row: the index of its part. Null: all rows belong to the first part, and `offsets` is ascending. */
   readonly partOf: Uint32Array | null
   readonly offsets: Uint32Array
-  /** Columns that a search computed for the rows; empty if the rows come from a scan. */
+  /** Columns that a search computed for the rows. Empty if the rows come from a scan. */
   readonly computed: readonly ComputedValues[]
 }
 
@@ -22,16 +25,16 @@ export const searchColumns = {
   relevance: '_relevance_score',
 } as const
 
-/** Values of a computed column, one for each row; NaN: no value. */
+/** Values of a computed column, one for each row. NaN means that the row has no value. */
 interface ComputedValues {
   readonly name: (typeof searchColumns)[keyof typeof searchColumns]
   readonly values: Float32Array
 }
 
-/** For rows of a scan. */
+/** The computed columns of rows that a scan returned: none. */
 export const noComputedColumns: readonly ComputedValues[] = []
 
-/** Return some of the rows by their index, in that order. */
+/** Return some rows of the list. `rows`: their indexes in the list, in the order of the result. */
 export function pickHits(hits: RowHits, rows: Uint32Array): RowHits {
   const { parts, partOf, offsets, computed } = hits
   return {
@@ -53,8 +56,8 @@ function picked<T extends Uint32Array | Float32Array>(
 }
 
 /**
- * Regroup rows into groups of exactly `sizeOf` rows, except the last group of a part. The groups are independent of how the rows
- * were found.
+ * Regroup rows into groups of exactly `sizeOf(hits)` rows, except the last group of a part. So the groups do not depend
+ * on the sizes in which a scan returned the rows.
  */
 export function* regrouped(
   groups: TaskStream<RowHits>,
@@ -90,7 +93,7 @@ export function* regrouped(
   if (count > 0) yield joined(waiting, count)
 }
 
-/** Join groups of one part, or return the only group. */
+/** Join groups of rows of the same part. `count`: total number of rows. */
 function joined(groups: readonly RowHits[], count: number): RowHits {
   if (groups.length === 1) return groups[0]!
   const offsets = new Uint32Array(count)
@@ -109,11 +112,14 @@ export function joinHits(groups: readonly RowHits[]): RowHits {
   return { ...groups[0]!, partOf: join(hits => hits.partOf!), offsets: join(hits => hits.offsets) }
 }
 
-/** Sort rows into row order. No row may occur twice. `placeOf`: a number for each part, ascending in row order. */
+/**
+ * Sort rows by their position in the table. Each row must occur only once. `placeOf`: returns a number for each part;
+ * the numbers ascend in row order.
+ */
 export function* inRowOrder(hits: RowHits, placeOf: (part: Part) => number, pacer: Pacer): Task<RowHits> {
   const { parts, partOf, offsets } = hits
   if (partOf === null) return hits
-  // The same part may be in the list several times.
+  // The list may contain the same part several times.
   const positions = parts.map(placeOf)
   const ranks = new Map(
     [...new Set(positions)].sort((a, b) => a - b).map((position, rank) => [position, rank]),
@@ -136,7 +142,7 @@ export function* inRowOrder(hits: RowHits, placeOf: (part: Part) => number, pace
   return pickHits(hits, order)
 }
 
-/** Return the rows from index `from` up to `to`. */
+/** Return the rows from index `from` to `to - 1`. */
 export function sliceHits(hits: RowHits, from: number, to: number): RowHits {
   const { parts, partOf, offsets, computed } = hits
   if (from === 0 && to >= offsets.length) return hits
@@ -148,14 +154,14 @@ export function sliceHits(hits: RowHits, from: number, to: number): RowHits {
   }
 }
 
-/** Rows ascending by (distance, row id); their parts are numbered as in `Parts`. */
+/** Rows sorted by (distance, row id), ascending. `partOf` has part numbers of `Parts`. */
 export interface RankedHits {
   readonly partOf: Uint32Array
   readonly offsets: Uint32Array
   readonly distances: Float32Array
 }
 
-/** A numbered list of parts, with the row ids of their fragments. */
+/** A numbered list of parts, each with the row ids of its fragment. */
 export class Parts {
   readonly all: Part[] = []
   readonly #ids: RunSequence[] = []
@@ -172,9 +178,10 @@ export class Parts {
 }
 
 /**
- * Sort the first `count` rows by (distance, row id) and keep the `limit` nearest. No distance may be NaN. Sorts plain float64
- * keys, so that the engine needs no call per comparison. The low bits of a key, which a float32 distance leaves empty, hold the
- * row's index.
+ * Sort the first `count` rows by (distance, row id) and keep the `limit` nearest. No distance may be NaN.
+ *
+ * Sorts float64 keys, because typed arrays are sorted without calls of a comparison function. A key is the distance,
+ * with the index of the row in the low bits. A float64 that was converted from a float32 has zeros in these bits.
  */
 export function ranked(
   { partOf, offsets, distances }: RankedHits,
@@ -185,7 +192,8 @@ export function ranked(
   const keys = count <= fewKeys.length ? fewKeys : new Float64Array(count)
   const words = keys === fewKeys ? fewWords : new Uint32Array(keys.buffer)
   for (let i = 0; i < count; i++) {
-    // An infinity has no spare bits, and -0 would sort before 0.
+    // Replace infinities, because with an index in their low bits they would be NaN. `+ 0` turns -0 into 0, which sorts
+    // after -0.
     keys[i] = Math.max(-farthest, Math.min(farthest, distances[i]! + 0))
     words[2 * i]! |= i
   }
@@ -215,14 +223,14 @@ export function ranked(
   return sorted
 }
 
-/** Scratch memory for short lists, which are sorted without waiting. */
+/** Scratch buffer for short lists. Calls can share it, because `ranked` is synchronous. */
 const fewKeys = new Float64Array(1024)
 const fewWords = new Uint32Array(fewKeys.buffer)
-/** Up to this many keys, insertion sort is faster than `sort()`. */
+/** Maximum number of keys for which insertion sort is faster than `sort()`. */
 const insertedKeys = 32
-/** Greater than every float32. */
+/** Sort key for an infinite distance. It is greater than every float32. */
 const farthest = 2 ** 1000
-/** The low bits of a float64 that a float32 leaves empty. */
+/** Mask of the low bits that are zero in a float64 that was converted from a float32. */
 const indexBits = 2 ** 29 - 1
 
 function sortFirst(keys: Float64Array, count: number): void {
@@ -238,7 +246,10 @@ function sortFirst(keys: Float64Array, count: number): void {
   }
 }
 
-/** Merge sorted lists with a heap of their heads: the `limit` nearest of all, ties by row id. */
+/**
+ * Merge sorted lists, and return the `limit` nearest rows, sorted by (distance, row id). Uses a heap of one cursor per
+ * list.
+ */
 export function* mergeHits(
   parts: Parts,
   lists: readonly RankedHits[],

@@ -1,7 +1,7 @@
-/** Names the column in errors of an expression that computes a column. */
+/** Adds the name of a computed column to errors of its expression. */
 import { quote, SheafError } from '../errors.js'
 
-/** Call `bind`. If it throws, add the column's name to the message, unless the message has it. */
+/** Call `bind`. If it throws a SheafError, add the column's name to the message, unless the message already has it. */
 export function inColumn<T>(name: string, bind: () => T): T {
   try {
     return bind()

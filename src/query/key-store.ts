@@ -1,10 +1,13 @@
 /**
- * Rows of key columns, encoded for fast comparison and hashing of any type. Sorting and grouping use it.
+ * Stores rows of key columns in an encoding for fast comparison and hashing. Sorting and grouping use it.
  *
- * Each column becomes 32-bit words that compare, unsigned and from left to right, as its values do. The first word encodes the
- * position of NULL. The value follows: signed numbers with the most significant bit flipped, negative floats with all bits
- * inverted. A descending order inverts all words of the value. A text has its first eight bytes and its size, at most nine, as words; the
- * bytes of longer texts are stored separately and compared only if the words are equal.
+ * Each value becomes a sequence of 32-bit words. Comparing the words as unsigned numbers, from left to right, gives the
+ * order of the values:
+ * - The first word sorts NULL before or after other values.
+ * - In a signed integer, the most significant bit is flipped. In a negative float, all bits are inverted.
+ * - A text has two words with its first eight bytes, and one word with its size, or 9 if it is longer than eight bytes.
+ *   All bytes of longer texts are stored separately. They are compared only if the words are equal.
+ * - In descending order, all words of the value are inverted.
  */
 import { type Column, isValid } from '../arrow/column.js'
 import { takeColumn } from '../arrow/take.js'
@@ -34,13 +37,13 @@ export interface KeyOrder {
 
 /** The key columns of one batch as words. */
 export interface KeyBatch {
-  /** By word, then by row. */
+  /** The words of all rows: `words[w][row]`. */
   readonly words: readonly Uint32Array[]
-  /** By word: the full texts of a column at its last word; null for every other word. */
+  /** One item per word. The item of the last word of a text column has the full texts. All other items are null. */
   readonly texts: readonly (ByteRows | null)[]
 }
 
-/** Number of words of a value, without the one for NULL; null for types that cannot be keys. */
+/** Return the number of words of a value, without the word for NULL. Return null for types that cannot be keys. */
 function wordsOfType(declared: DataType): number | null {
   const type = valueType(declared)
   switch (type.kind) {
@@ -67,7 +70,7 @@ function wordsOfType(declared: DataType): number | null {
   }
 }
 
-/** Encode columns as words, one order per column. */
+/** Encode columns as words. `orders`: the order of each column. */
 export function keyBatch(columns: readonly Column[], orders: readonly KeyOrder[]): KeyBatch {
   const words: Uint32Array[] = []
   const texts: (ByteRows | null)[] = []
@@ -152,7 +155,10 @@ function textWords({ bytes, offsets }: ByteRows, length: number): Uint32Array[] 
   return [first, second, sizes]
 }
 
-/** Encode doubles: NaN is the greatest, -0 equals 0. Works on int32 words, which is three times as fast as on doubles. */
+/**
+ * Encode doubles. NaN sorts after all other values, and -0 equals 0. Uses int32 operations, which are three times as
+ * fast here as operations on doubles.
+ */
 function floatWords(doubles: Float64Array, length: number): Uint32Array[] {
   const pairs = new Int32Array(doubles.buffer, doubles.byteOffset, 2 * length)
   const high = new Uint32Array(length)
@@ -187,7 +193,10 @@ function decimalWords(bytes: Uint8Array, count: number, length: number): Uint32A
   })
 }
 
-/** As `KeyStore.compare`, for two rows of a batch with one column. */
+/**
+ * Compare two rows of a batch with one key column. Returns a negative number, 0 or a positive number if row `a` sorts
+ * before, with or after row `b`.
+ */
 export function compareRows({ words, texts }: KeyBatch, a: number, b: number, ascending: boolean): number {
   for (let w = 0; w < words.length; w++) {
     const x = words[w]![a]!
@@ -202,31 +211,37 @@ export function compareRows({ words, texts }: KeyBatch, a: number, b: number, as
   return ascending ? order : -order
 }
 
-/** Maximum bytes of stored texts: positions in them are 32 bits wide. */
+/** Maximum total size of stored texts in bytes, because positions in them have 32 bits. */
 const maxBytes = 2 ** 32 - 1
 
-/** Texts of one key column. Only texts longer than their words are stored, one after the other. */
+/**
+ * Texts of one key column. Only texts with more than eight bytes are stored, because the words contain shorter texts.
+ */
 interface TextColumn {
-  /** Whether any text is longer than its words. */
+  /** Whether any text has more than eight bytes. */
   areLong: boolean
+  /** The stored texts, one after the other. */
   bytes: Uint8Array
+  /** By row: start of its text in `bytes`, if it is stored. */
   starts: Uint32Array
+  /** By row: size of its text in bytes. */
   sizes: Uint32Array
+  /** Number of used bytes of `bytes`. */
   used: number
 }
 
-/** Rows of keys, numbered 0, 1, 2 ... in the order in which they were added. */
+/** Stores rows of keys. They are numbered from 0 in the order in which they were added. */
 export class KeyStore {
   readonly #types: readonly DataType[]
   readonly #orders: readonly KeyOrder[]
   #words: Uint32Array[]
   readonly #texts: (TextColumn | null)[]
-  /** By word: whether the order of its texts is descending. */
+  /** By word: whether its column is sorted in descending order. */
   readonly #reversed: readonly boolean[]
   #capacity: number
   #count = 0
 
-  /** `capacity`: initial capacity in rows; the store grows. */
+  /** `capacity`: initial capacity in rows. The store grows when it is full. */
   constructor(types: readonly DataType[], orders: readonly KeyOrder[], capacity = 1024) {
     this.#capacity = Math.max(1, capacity)
     this.#types = types
@@ -266,14 +281,14 @@ export class KeyStore {
   }
 
   /**
-   * Return the words of all rows, from the most significant on, if the words alone decide the order: if no text is longer than its
-   * words. Null otherwise.
+   * Return the words of all rows, the most significant word first, if the words alone decide the order. Return null if
+   * a text has more than eight bytes.
    */
   decisiveWords(): readonly Uint32Array[] | null {
     return this.#texts.some(texts => texts?.areLong === true) ? null : this.#words
   }
 
-  /** Negative, 0 or positive if row `a` sorts before, with or after row `b`. */
+  /** Compare two rows. Returns a negative number, 0 or a positive number if `a` sorts before, with or after `b`. */
   compare(a: number, b: number): number {
     const words = this.#words
     for (let w = 0; w < words.length; w++) {
@@ -296,7 +311,7 @@ export class KeyStore {
     return 0
   }
 
-  /** As `compare`, for a stored row and a row of a batch. */
+  /** Compare the stored row `a` with a row of a batch, like `compare`. */
   compareWith(a: number, { words, texts }: KeyBatch, row: number): number {
     for (let w = 0; w < words.length; w++) {
       const x = this.#words[w]![a]!
@@ -364,8 +379,8 @@ export class KeyStore {
     if (size <= prefixBytes) return
     texts.areLong = true
     if (texts.used + size > maxBytes) {
-      throw invalidInput('the texts to sort or group by take more than 4 GiB', {
-        hint: 'filter the rows first',
+      throw invalidInput('the texts to sort or group by have more than 4 GiB, the maximum per column', {
+        hint: 'sort or group fewer rows: add a filter',
       })
     }
     if (texts.used + size > texts.bytes.length) {
@@ -393,7 +408,7 @@ function pickedTexts({ bytes, starts, sizes }: TextColumn, rows: Uint32Array): B
   const picked = new Uint8Array(offsets[rows.length]!)
   for (let i = 0; i < rows.length; i++) {
     const size = sizes[rows[i]!]!
-    // Short texts are in the words: only their size is needed.
+    // The words contain short texts, so only their size is needed here.
     if (size <= prefixBytes) continue
     const start = starts[rows[i]!]!
     for (let k = 0; k < size; k++) picked[offsets[i]! + k] = bytes[start + k]!

@@ -8,8 +8,9 @@ const rowsAtOnce = 64 * 1024
 const signBit = 0x80000000
 
 /**
- * Return the column whose rows have these words. The values are the encoded ones, except that all NaNs are equal and -0 is 0.
- * Null for types that cannot be decoded, and for types without one or two words.
+ * Decode the words of a key column. `words`: two arrays, the high and the low word of each row. Values are the original
+ * ones, except that every NaN becomes the same NaN and -0 becomes 0. Returns null for all types but floats and 64-bit
+ * types.
  */
 export async function columnOfWords(
   type: DataType,
@@ -48,7 +49,7 @@ function writeDoubles(
 ): void {
   for (let i = from; i < to; i++) {
     const upper = high[i]! | 0
-    // The encoding flipped only the sign bit of positive numbers, and all bits of negative ones.
+    // The encoding flipped the sign bit of positive numbers, and all bits of negative numbers.
     const mask = ~(upper >> 31)
     pairs[2 * i] = low[i]! ^ mask
     pairs[2 * i + 1] = upper ^ (mask | signBit)

@@ -1,6 +1,7 @@
 /**
- * MaxSim distances of rows with lists of vectors from a query of several vectors (rule A-042). The distance of a query vector
- * from a row is its distance from the nearest vector of the row. The row's distance is the sum over the query vectors, as in Lance.
+ * Computes MaxSim distances: between a query of several vectors and rows with lists of vectors (rule A-042). The
+ * distance between a query vector and a row is the distance to the nearest vector of the row. The row's distance is the
+ * sum of these distances over all query vectors, as in Lance.
  */
 import { distancesOf } from '../kernels/exact.js'
 import type { Metric } from '../kernels/metric.js'
@@ -9,16 +10,19 @@ import type { RowSet } from '../primitives/row-set.js'
 import type { Vectors } from '../table/vector-column.js'
 import type { Meter } from './meter.js'
 
-/** Bytes of row vectors that are compared with all query vectors together: they stay in the second-level cache. */
+/** Maximum bytes of row vectors in a slice. All query vectors are compared with a slice while it is in the L2 cache. */
 const sliceBytes = 256 * 1024
 
-/** Rows of a part that have a vector, by offset, and their distances. */
+/** The rows of a part that have a vector, and their distances. */
 interface RowDistances {
+  /** Offsets of the rows in the part, ascending. */
   readonly offsets: Uint32Array
   readonly distances: Float32Array
 }
 
-/** Return the distances of those of `rows` that have a vector. All `queries` must have the right dimension (not checked again). */
+/**
+ * Return the distances of the rows that have a vector. Does not check that all `queries` have the column's dimension.
+ */
 export async function maxSims(
   vectors: Vectors,
   rows: RowSet,
@@ -44,7 +48,8 @@ export async function maxSims(
     }
     for (let i = 0; i < sums.length; i++) {
       offsets[found] = slice.rows[i]!
-      // NaN comes from sums beyond float32 in both directions: ranks last, as in `metric.ts`.
+      // NaN is the sum of an infinite and a negatively infinite distance. Replace it by Infinity, as in `metric.ts`, so
+      // that the row ranks last.
       distances[found++] = Number.isNaN(sums[i]!) ? Infinity : sums[i]!
     }
   }
@@ -52,16 +57,20 @@ export async function maxSims(
 }
 
 interface Slice {
-  /** Offsets of its rows, all of which have a vector. */
+  /** Offsets of the rows of the slice. All have a vector. */
   readonly rows: readonly number[]
-  /** Their vectors, row by row, and for each row the end of its vectors. */
+  /** Ordinals of the vectors of all rows, row by row. */
   readonly ordinals: Uint32Array
+  /** For each row: the index in `ordinals` after its last vector. */
   readonly ends: readonly number[]
-  /** Index of the first row after the slice. */
+  /** Index in `passing` of the first row after the slice. */
   readonly next: number
 }
 
-/** The rows from index `from` on with at most `most` vectors together, or one row with more. */
+/**
+ * Return a slice of `passing` that starts at index `from`. It has at most `most` vectors, or a single row with more
+ * vectors.
+ */
 function sliceFrom({ present, lists }: Vectors, passing: Uint32Array, from: number, most: number): Slice {
   const { offsets, valid } = lists!
   const countOf = (row: number) => (valid?.has(row) === false ? 0 : offsets[row + 1]! - offsets[row]!)
@@ -86,7 +95,7 @@ function sliceFrom({ present, lists }: Vectors, passing: Uint32Array, from: numb
   return { rows, ordinals: ordinals.subarray(0, count), ends, next }
 }
 
-/** Add the least distance of each row's vectors to the row's sum. */
+/** Add to each row's sum the minimum distance of its vectors. */
 function addLeast(distances: Float32Array, ends: readonly number[], sums: Float64Array): void {
   let at = 0
   for (let row = 0; row < ends.length; row++) {

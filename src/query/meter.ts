@@ -1,6 +1,6 @@
 /**
- * Measures the steps of a query: the rows they returned and their milliseconds, without the steps that feed them. Only an
- * analyzed query has a meter, so that other queries do not pay for it.
+ * Measures the steps of a query: the number of rows that a step returned, and its milliseconds without the time of its
+ * input steps. Only a query that is run by `analyzePlan` has a meter, so that other queries are not slower.
  */
 import type { Column } from '../arrow/column.js'
 import { columnBytes } from '../arrow/layout.js'
@@ -13,20 +13,24 @@ import type { MaybePromise, TaskStream } from '../primitives/task.js'
 export interface Figures {
   rows: number
   ms: number
-  /** Bytes of columns at their first use in the query, and of vectors each time, from disk or from memory. */
+  /**
+   * Bytes that the step read, from disk or from memory. A column counts at its first use in the query, a vector each
+   * time that its distance is measured or estimated.
+   */
   bytes: number
 }
 
 /** Measurements of a vector search. */
 interface NearFigures {
-  /** Searched partitions of indexes, and rows in them whose distance was estimated or measured. */
+  /** Number of searched partitions of indexes. */
   partitions: number
+  /** Number of rows whose distance was estimated or measured in an index. */
   guessed: number
-  /** Rows that indexes proposed, whose distance was measured exactly in the column. */
+  /** Number of rows that indexes returned, and whose exact distance was then measured. */
   candidates: number
-  /** Rows whose distance was measured exactly without an index. */
+  /** Number of rows whose exact distance was measured without an index. */
   exact: number
-  /** How searches in index segments ended. */
+  /** The ways in which searches in index segments ended. */
   readonly endings: Set<Ending>
 }
 
@@ -34,15 +38,18 @@ interface NearFigures {
 export class Meter {
   readonly #clock: Clock
   readonly #figures = new Map<string, Figures>()
-  /** Stack of the running steps: each one feeds the one before it. */
+  /** Stack of the running steps: each step is an input of the step below it on the stack. */
   readonly #working: Figures[] = []
-  /** Columns that were counted. */
+  /** Columns whose bytes were counted. */
   readonly #columns = new WeakSet<Column>()
   #since: number
-  /** Number of fragments and parts that were read. */
+  /** Number of fragments that were read. */
   fragments = 0
+  /** Number of parts that were read. */
   parts = 0
-  /** Rows that the filter did not evaluate, because stored statistics of their stretches decide. */
+  /**
+   * Number of rows on which the filter was not evaluated, because the stored statistics of their stretches decide it.
+   */
   decided = 0
   /** Measurements of the vector search. */
   readonly near: NearFigures = { partitions: 0, guessed: 0, candidates: 0, exact: 0, endings: new Set() }
@@ -74,13 +81,13 @@ export class Meter {
     figures.bytes += columnBytes(column)
   }
 
-  /** Count exact distances in the column: of proposed rows, or of all allowed rows. */
+  /** Count measured exact distances. `proposed`: whether an index returned the rows. Default: false. */
   measured(rows: number, { dim, kind }: Pick<VectorRows, 'dim' | 'kind'>, proposed = false): void {
     this.near[proposed ? 'candidates' : 'exact'] += rows
     this.#read(rows * dim * (kind === 'u8' ? 1 : 4))
   }
 
-  /** Count a search in an index segment, which reads `rowBytes` per estimated distance. */
+  /** Count a search in an index segment. `rowBytes`: bytes that the segment reads for each estimated distance. */
   probed({ partitions, measured }: Candidates, rowBytes: number): void {
     this.near.partitions += partitions
     this.near.guessed += measured
@@ -97,7 +104,7 @@ export class Meter {
     if (figures !== undefined) figures.bytes += bytes
   }
 
-  /** Measure a step that returns one result. */
+  /** Run and measure a step that returns one result. `rowsIn`: returns the number of rows of the result. */
   async within<T>(step: string, work: () => MaybePromise<T>, rowsIn: (result: T) => number): Promise<T> {
     this.#turn()
     const figures = this.#begun(step)
@@ -112,7 +119,10 @@ export class Meter {
     }
   }
 
-  /** Measure a step that streams items. Waiting counts as time of the step and of the steps that it feeds. */
+  /**
+   * Measure a step that streams items. `rowsIn`: returns the number of rows of an item. The time for which the step
+   * waits counts for this step.
+   */
   *each<T extends object>(step: string, items: TaskStream<T>, rowsIn: (item: T) => number): TaskStream<T> {
     let isAtWork = false
     const begin = () => {

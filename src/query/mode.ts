@@ -1,4 +1,4 @@
-/** The most frequent value of each group. */
+/** Implements the aggregate `mode`: the most frequent value of each group. */
 import type { Column } from '../arrow/column.js'
 import { takeColumn } from '../arrow/take.js'
 import type { DataType } from '../arrow/types.js'
@@ -7,17 +7,19 @@ import { uint32 } from '../sql/values/types.js'
 import { type Accumulator, columnOfGroups, grown, present, rowsOfGroups } from './accumulator.js'
 import { Grouper } from './group.js'
 
-/** Pairs between two checks of the pacer. */
+/** Number of pairs that are processed between two checks whether to let the event loop run. */
 const pairsAtOnce = 64 * 1024
 
-/** Counts pairs of group and value. Of equally frequent values, the value that appears first is the result. */
+/**
+ * Counts pairs of group and value. If several values are equally frequent, the result is the one that appears first.
+ */
 export class Mode implements Accumulator {
-  /** Distinct pairs, in order of appearance. */
+  /** The distinct pairs, numbered in order of appearance. */
   readonly #pairs: Grouper
-  /** By pair. */
+  /** By pair: the number of its rows. */
   #counts = new Float64Array(1)
   #values: Column | null = null
-  /** By group: the pair that is most frequent; -1 for a group without a value. */
+  /** By group: the number of its most frequent pair; -1 for a group without a value. */
   #best = new Int32Array(0)
 
   constructor(type: DataType, seed: number) {

@@ -1,4 +1,4 @@
-/** Resolves column names in requests, outside of expressions. */
+/** Resolves column names of requests that are not part of an expression. */
 import type { Schema } from '../arrow/types.js'
 import { columnNotFound, SheafError } from '../errors.js'
 import { pathTo, resolveColumn } from '../sql/binding/names.js'
@@ -7,8 +7,12 @@ import type { Chance } from '../sql/functions/call.js'
 import { parseExpression } from '../sql/syntax/parse.js'
 
 /**
- * Return the column of that name; else the only one that is equal without case; else the struct field of that path (`a.b`, names
- * with dots in backticks: rules A-058, A-059). Throws `ColumnNotFound` with the nearest name.
+ * Resolve a column name (rules A-058, A-059). The first of these matches is the result:
+ * 1. the column with exactly this name,
+ * 2. the only column whose name differs only in upper and lower case,
+ * 3. the struct field with this path (`a.b`; names with dots are in backticks).
+ *
+ * Throws `ColumnNotFound`. Its hint has the most similar name.
  */
 export function namedColumn(name: string, schema: Schema): ColumnNode {
   const at = { offset: 0, length: name.length }
@@ -18,7 +22,8 @@ export function namedColumn(name: string, schema: Schema): ColumnNode {
     const path = /[.`]/.test(name) ? pathIn(name) : null
     if (path !== null) return resolveColumn(path, schema, at)
     if (!(error instanceof SheafError) || error.at === undefined) throw error
-    // The error has an offset in a filter; here the name is the whole text.
+    // The caught error has an offset in an expression. Here there is no expression, so throw an error without an
+    // offset.
     throw columnNotFound(
       name,
       schema.fields.map(field => field.name),

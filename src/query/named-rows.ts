@@ -1,6 +1,6 @@
 /**
- * Finds rows that a filter names by number: conditions on `_rowid` and `_rowoffset` select rows before any column is read or
- * evaluated.
+ * Finds rows by conditions on row numbers: `_rowid` and `_rowoffset`. These conditions select rows before any column is
+ * read. Rows that they allow are called named rows.
  */
 import type { Fragment } from '../manifest/layout.js'
 import { Bitset } from '../primitives/bitset.js'
@@ -11,31 +11,36 @@ import type { Scalar } from '../sql/values/scalar.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import { rowIdField, rowOffsetField } from './source.js'
 
-/** Whole numbers from `least` to `greatest`: all of them (`members` null), or only the `members`, ascending and distinct. */
+/** A set of integers: the numbers `members`, or all integers from `least` to `greatest` if `members` is null. */
 interface Numbers {
   readonly least: number
   readonly greatest: number
+  /** The numbers of the set, ascending and distinct. Null: all integers from `least` to `greatest`. */
   readonly members: Float64Array | null
 }
 
-/** The rows that conditions name. */
+/** The rows that the conditions of a filter on row numbers allow. */
 export interface NamedRows {
-  /** By `_rowid`, and by `_rowoffset`; null: no condition names rows that way. */
+  /** Allowed values of `_rowid`. Null: no condition on it. */
   readonly ids: Numbers | null
+  /** Allowed values of `_rowoffset`. Null: no condition on it. */
   readonly offsets: Numbers | null
-  /** The conditions that name rows. */
+  /** The conditions on row numbers. */
   readonly naming: BoundExpression
 }
 
-/** A filter split in two: it is true for a row if the row is named and `rest` is true. */
+/** A filter split in two parts. It is true for a row if `named` contains the row and `rest` is true. */
 export interface SplitFilter {
-  /** The rows that it names by number; null: it names none. */
+  /** The rows that the conditions on row numbers allow. Null: the filter has no such condition. */
   readonly named: NamedRows | null
-  /** The conditions that name no rows; null: there are none. */
+  /** The other conditions. Null: the filter has no other condition. */
   readonly rest: BoundExpression | null
 }
 
-/** Split a filter by the rows that it names. Callers split once per query, and pass the result on. */
+/**
+ * Split a filter into conditions on row numbers and other conditions. This takes time, so split a filter once per
+ * query.
+ */
 export function splitByNames(filter: BoundExpression | null): SplitFilter {
   if (filter === null) return { named: null, rest: null }
   const naming: Bound[] = []
@@ -57,7 +62,7 @@ export function splitByNames(filter: BoundExpression | null): SplitFilter {
   }
 }
 
-/** Return a filter that consists of some conditions of another; null if there are none. */
+/** Return a filter with only the given conditions of another filter. Return null if there are no conditions. */
 export function withConditions(
   filter: BoundExpression,
   conditions: readonly Bound[],
@@ -66,7 +71,10 @@ export function withConditions(
   return filter.withExpr(conditions.length === 1 ? conditions[0]! : new LogicNode('and', conditions))
 }
 
-/** The numbers of column `name` for which a condition is true; null for other conditions. */
+/**
+ * Return the values of column `name` for which a condition is true. Return null if it is not a simple condition on
+ * `name`.
+ */
 function numbersIn(condition: Bound, name: string): Numbers | null {
   if (condition.kind === 'in') {
     const { operand, values, others } = condition
@@ -75,7 +83,7 @@ function numbersIn(condition: Bound, name: string): Numbers | null {
   if (condition.kind !== 'compare' || !isColumn(condition.left, name)) return null
   const { op, right } = condition
   if (right.kind !== 'literal' || typeof right.value !== 'bigint') return null
-  // All row numbers are below 2^53, so the rounding of greater constants does not matter.
+  // All row numbers are below 2^53, so it does not matter that greater constants are rounded.
   const number = Number(right.value)
   const { POSITIVE_INFINITY: endless } = Number
   switch (op) {
@@ -116,7 +124,7 @@ function intersection(a: Numbers | null, b: Numbers): Numbers {
   return { least, greatest, members }
 }
 
-/** The ascending `members` from `first` to `last`, both inclusive. */
+/** Return the members from `first` to `last`, both inclusive. `members` is ascending. */
 function membersBetween(members: Float64Array, first: number, last: number): Float64Array {
   const from = partitionPoint(members.length, i => members[i]! < first)
   const to = partitionPoint(members.length, i => members[i]! <= last)
@@ -130,7 +138,7 @@ function intersects({ least, greatest, members }: Numbers, first: number, last: 
   return at < members.length && members[at]! <= last
 }
 
-/** Return the maximum number of rows that can be named. */
+/** Return the maximum number of named rows. */
 export function countNamed({ ids, offsets }: NamedRows): number {
   return Math.min(countOf(ids), countOf(offsets))
 }
@@ -140,7 +148,7 @@ function countOf(numbers: Numbers | null): number {
   return numbers.members?.length ?? Math.max(0, numbers.greatest + 1 - numbers.least)
 }
 
-/** Return whether a fragment may hold named rows. Reads nothing. */
+/** Return whether a fragment may have named rows. Reads nothing. */
 export function mayHoldNamed({ ids, offsets }: NamedRows, fragment: Fragment, reader: TableReader): boolean {
   if (ids !== null) {
     const { ids: own, rows } = fragment
@@ -152,7 +160,10 @@ export function mayHoldNamed({ ids, offsets }: NamedRows, fragment: Fragment, re
   return intersects(offsets, before, before + fragment.rows - fragment.dead.count - 1)
 }
 
-/** Return the named rows of a part, by offset. Rows named by id may be deleted; rows named by offset are live. */
+/**
+ * Return the offsets of the named rows of a part. Rows that `_rowid` selects may be deleted. Rows that `_rowoffset`
+ * selects are live.
+ */
 export function* namedIn(
   { ids, offsets }: NamedRows,
   part: Part,
@@ -160,7 +171,7 @@ export function* namedIn(
   signal: AbortSignal | undefined,
 ): Task<Bitset> {
   const byId = ids === null ? null : yield* rowsById(ids, part, reader, signal)
-  // No need to compute row offsets of a part without a named id.
+  // If no row has an allowed `_rowid`, the row offsets do not matter.
   if (offsets === null || byId?.isEmpty() === true) return byId!
   const byOffset = yield* rowsByOffset(offsets, part, reader, signal)
   return byId === null ? byOffset : byId.and(byOffset)

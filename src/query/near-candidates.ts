@@ -1,4 +1,7 @@
-/** Rows that an index segment proposed, by estimated distance, and the exact distances of those measured so far. */
+/**
+ * The candidates that an index segment returned, sorted by estimated distance. A search measures the exact distances of
+ * the first candidates. From these it decides how many more to measure (indexes/vector/saturation.ts).
+ */
 import {
   type Blur,
   crowdMost,
@@ -9,14 +12,19 @@ import {
 } from '../indexes/vector/saturation.js'
 import type { RankedHits } from './hits.js'
 
-/** The candidates of one search in one segment, best estimate first. */
+/**
+ * The candidates of one search in one segment. The rank of a candidate is its number in the order of estimates, from 0.
+ */
 export class NearCandidates {
+  /** By rank: the ordinal of the candidate in the segment. */
   readonly ordinals: Uint32Array
-  /** By rank, for the first `measured` candidates. */
+  /** By rank, for measured candidates: the number of the row's part. */
   readonly partOf: Uint32Array
+  /** By rank, for measured candidates: the offset of the row in its part. */
   readonly offsets: Uint32Array
+  /** By rank, for measured candidates: the exact distance. */
   readonly distances: Float32Array
-  /** Number of measured candidates, from the first on. */
+  /** Number of measured candidates. They have the ranks from 0 to `measured - 1`. */
   measured = 0
 
   constructor(ordinals: Uint32Array) {
@@ -26,7 +34,10 @@ export class NearCandidates {
     this.distances = new Float32Array(ordinals.length)
   }
 
-  /** The ranks `measured .. to - 1` and their ordinals, both ascending by ordinal, so that rows of a part are consecutive. */
+  /**
+   * Return the candidates with the ranks from `measured` to `to - 1`, sorted by ordinal, so that rows of the same part
+   * are consecutive.
+   */
   next(to: number): { readonly ranks: Uint32Array; readonly ordinals: Uint32Array } {
     const { measured } = this
     const keys = new Float64Array(to - measured)
@@ -41,22 +52,26 @@ export class NearCandidates {
     return { ranks, ordinals }
   }
 
-  /** The distance of the last watched row among the measured candidates. */
+  /**
+   * Return the greatest distance of the watched rows. These are the nearest measured rows, at least `k` of them, whose
+   * changes the stopping rule watches.
+   */
   farthest(k: number): number {
     const { distances, measured } = this
     return distances.slice(0, measured).sort()[Math.min(measured, watchedRows(k)) - 1] ?? 0
   }
 
-  /** The number of candidates to measure, judged by those measured so far. */
+  /** Return how many candidates must be measured, by the stopping rule and the distances measured so far. */
   enoughFor(k: number, { factor, more }: Blur): number {
-    // If estimates are exact, equal rows need no further candidates.
+    // A factor of 1 means that the estimates are exact. Then copies of a row do not make more candidates necessary.
     const { rank, copies } = this.enoughAt(k, factor > 1 ? leastPoints : 1)
     return enoughWork({ factor, more: factor > 1 ? more * copies : more }, rank)
   }
 
   /**
-   * `rank`: number of candidates that would have been enough to find nearly all of the nearest rows. `copies`: average number of
-   * the nearest rows at one point. `points`: minimum number of distinct points to look at.
+   * Compute the input of the stopping rule from the measured candidates. `points`: minimum number of distinct distances
+   * among the watched rows. Returned `rank`: number of candidates that contain nearly all watched rows. Returned
+   * `copies`: average number of watched rows with the same distance.
    */
   enoughAt(k: number, points: number): { readonly rank: number; readonly copies: number } {
     const { distances, measured } = this
@@ -82,7 +97,10 @@ export class NearCandidates {
     return { rank, copies: end / seen }
   }
 
-  /** The measured candidates with a distance below `upper`. Overwrites the candidates, so nothing can be measured afterwards. */
+  /**
+   * Return the measured candidates with a distance below `upper`. Default: no limit. Reuses the arrays of this object,
+   * so it must be the last call.
+   */
   nearerThan(upper = NaN): RankedHits {
     const { partOf, offsets, distances, measured } = this
     let kept = 0
@@ -100,5 +118,5 @@ export class NearCandidates {
   }
 }
 
-/** Greater than the number of candidates of any search. */
+/** Factor of the ordinal in a sort key. It is greater than the number of candidates of any search. */
 const rankSpan = 2 ** 20

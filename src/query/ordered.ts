@@ -1,4 +1,4 @@
-/** Sorts rows: those of a table, of which only positions are kept in memory, and those of a batch. */
+/** Sorts rows of a table, of which only the sort keys and positions are kept in memory, and rows of a batch. */
 import type { Batch } from '../arrow/column.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { takeBatch } from '../arrow/take.js'
@@ -11,7 +11,7 @@ import { chunkRows, evaluated, foundRows, namesOf, type Run, rankedRows, stepsOf
 import { Sorter } from './sort.js'
 import { inSteps } from './steps.js'
 
-/** Return the first `count` rows in the order of the plan. Keeps only positions of rows while it reads the others. */
+/** Stream the first `count` rows in the order of the plan. */
 export function orderedRows(run: Run, count: number): TaskStream<RowHits> {
   const { meter } = run.source
   const rows = inOrder(run, count)
@@ -46,7 +46,7 @@ function* inOrder(run: Run, count: number): TaskStream<RowHits> {
   }
 }
 
-/** The indexes of found rows in the order of the plan. */
+/** Return indexes of `found` in the order of the plan, at most `count`. */
 async function sortedNumbers(
   { plan, source, pacer }: Run,
   found: RowHits,
@@ -72,10 +72,10 @@ function numbersFrom(from: number, to: number): Float64Array {
   return numbers
 }
 
-/** Factor of the part number in a position; offsets in a part are less. */
+/** Factor of the part number in an encoded position. Offsets in a part are smaller. */
 const perPart = 2 ** 32
 
-/** Encodes positions of rows of a scan as one number each: part and offset. */
+/** Encodes the positions of rows of a scan: part and offset become one number. */
 class Positions {
   readonly #parts: Part[] = []
 
@@ -99,7 +99,9 @@ class Positions {
   }
 }
 
-/** Sort the rows of a batch and return the wanted ones in pieces. */
+/**
+ * Sort the rows of a batch, apply offset and limit, and stream the result in pieces. An empty `order`: does not sort.
+ */
 export function sortedBatches(run: Run, batch: Batch, order: readonly OrderKey[]): TaskStream<Batch> {
   const { meter } = run.source
   const pieces = piecesInOrder(run, batch, order)
@@ -112,7 +114,7 @@ function* piecesInOrder({ window, pacer }: Run, batch: Batch, order: readonly Or
   const begin = Math.min(window.offset, end)
   const values = order.map(({ value }) => value)
   if (order.length === 0) {
-    // Cut at fixed positions, not by elapsed time: the same query on the same version must give the same bytes each time.
+    // Cut at fixed positions, because the same query on the same version must return the same bytes each time.
     for (let from = begin; from < end; from += chunkRows) {
       yield sliceBatch(batch, from, Math.min(chunkRows, end - from))
     }

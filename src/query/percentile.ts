@@ -1,4 +1,6 @@
-/** Percentiles of the values of groups, interpolated between the two nearest values (`percentile_cont` in SQL). */
+/**
+ * Implements `percentile` and `median`, which interpolate between the two nearest values (`percentile_cont` in SQL).
+ */
 import type { Column } from '../arrow/column.js'
 import { invalidInput } from '../errors.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -9,13 +11,13 @@ import { type Accumulator, doublesOfNumbers, present, results } from './accumula
 import { sortedPositions } from './group-order.js'
 import { selectRank } from './select-rank.js'
 
-/** Most values that an aggregate keeps, of all groups together: 12 bytes each, and 8 more at the end. */
+/** Maximum number of values of all groups. A value takes 12 bytes, and 8 more when all rows are added. */
 const maxValues = 16 * 1024 * 1024
 
-/** Up to this many values are sorted at once, in a few milliseconds. */
+/** Maximum number of values that are sorted in one call, which takes a few milliseconds. */
 const maxSorted = 32 * 1024
 
-/** Values that are sorted between two checks of the pacer. */
+/** Number of values that are sorted between two checks whether to let the event loop run. */
 const valuesAtOnce = 16 * 1024
 
 export class Percentile implements Accumulator {
@@ -79,7 +81,7 @@ export class Percentile implements Accumulator {
   }
 }
 
-/** Return a percentile of at least one value. Changes the order of the values. NaN is the greatest value. */
+/** Return a percentile of at least one value. Reorders `values`. NaN counts as the greatest value. */
 function percentileOf(values: Float64Array, fraction: number, pacer: Pacer): number | Promise<number> {
   const rank = fraction * (values.length - 1)
   const lower = Math.floor(rank)
@@ -94,6 +96,6 @@ function percentileOf(values: Float64Array, fraction: number, pacer: Pacer): num
 function between(low: number, high: number, part: number): number {
   if (part === 0 || low === high) return low + 0
   const distance = high - low
-  // The distance of large numbers of both signs overflows.
+  // The difference of two large numbers with different signs overflows.
   return Number.isFinite(distance) ? low + distance * part : low * (1 - part) + high * part
 }

@@ -5,13 +5,14 @@ import type { Fusion } from './text-plan.js'
 
 const defaultRrf = 60
 
-/** Default number of candidates: this many at least, and this multiple of the limit. */
+/** Minimum of the default number of candidates. */
 const fewestCandidates = 200
+/** Default number of candidates per row of the limit. */
 const candidatesPerRow = 4
 
 /**
- * Plan the fusion: by default reciprocal rank fusion. Null for a query that is not hybrid. `isOfAll`: whether the answer needs all
- * rows that the search returns (groups, distinct rows, an order).
+ * Plan the fusion of a hybrid search. The default is reciprocal rank fusion. Returns null for a query that is not
+ * hybrid. `isOfAll`: whether the answer needs all rows that the search returns (groups, distinct rows, an order).
  */
 export function planFusion(
   { fusion, vector, full_text_query, k, offset = 0 }: QueryRequest,
@@ -24,7 +25,7 @@ export function planFusion(
   const { rrf, weighted, candidates: given } = fusion ?? {}
   if (isOfAll && given === undefined) {
     throw invalidInput(
-      'aggregates, groups, distinct rows and an order read all rows that a search finds, and a hybrid search finds as many as its candidates',
+      'a hybrid search with aggregates, groups, distinct rows or an order needs the number of candidates, because they use all candidates',
       { hint: 'set the number of candidates of each search: fuse({ candidates: 1000 })' },
     )
   }
@@ -32,16 +33,17 @@ export function planFusion(
   if (weighted !== undefined) {
     const { vector_weight: weight } = weighted
     if (weight >= 0 && weight <= 1) return { kind: 'weighted', weight, candidates }
-    throw invalidInput(`the weight of the vector must be from 0 to 1, got ${weight}`)
+    throw invalidInput(`the weight of the vector search must be from 0 to 1, got ${weight}`)
   }
   const { k: constant = defaultRrf } = rrf ?? {}
   if (constant > 0) return { kind: 'rrf', k: constant, candidates }
-  throw invalidInput(`k of the reciprocal ranks must be above 0, got ${constant}`)
+  throw invalidInput(`k of reciprocal rank fusion must be above 0, got ${constant}`)
 }
 
 /**
- * Return the number of candidates of each search, for pages of `limit` rows. Does not depend on the offset, so that pages with the
- * same limit are pages of one list. Throws `InvalidInput` for a page that ends beyond the candidates.
+ * Return the number of candidates of each search. `given`: the number in the request; undefined: the default for pages
+ * of `limit` rows. The result does not depend on the offset, so that pages with the same limit are pages of the same
+ * list. Throws `InvalidInput` if the page ends after the last candidate.
  */
 export function candidatesFor(given: number | undefined, limit: number, offset: number): number {
   const candidates = given ?? Math.max(fewestCandidates, candidatesPerRow * limit)

@@ -10,14 +10,20 @@ import type { IndexSearch, VectorSearch } from './plan.js'
 export interface NearIndex {
   readonly name: string
   readonly metric: Metric
-  /** Id of its column, or of a field inside structs. */
+  /** Id of the indexed field: a column, or a field inside a struct. */
   readonly field: number
 }
 
-/** The value that some clients send for all three probe options if their caller set none. */
+/**
+ * Some clients send this value for `nprobes`, `minimum_nprobes` and `maximum_nprobes` if their caller sets none of
+ * them.
+ */
 const clientDefault = 20
 
-/** `indexes`: all of the version. Default metric: that of the index, else l2 (rule A-044); for lists of vectors cosine. */
+/**
+ * Choose the index and the metric of a vector search. `indexes`: all vector indexes of the version. The default metric
+ * is the metric of the first index on the field. Without an index it is l2, for lists of vectors cosine (rule A-044).
+ */
 export function planNearSearch(
   request: QueryRequest,
   field: VectorField,
@@ -44,11 +50,11 @@ export function planNearSearch(
   return { metric, index, fast, unused }
 }
 
-/** Why an index on lists of vectors is not used by default. */
+/** Reason why an index on lists of vectors is not used by default. */
 const recallUnknown =
   'the recall of an index on lists of vectors is not known, so all rows are measured (to use the index, set nprobes, ef or refineFactor)'
 
-/** Return whether the caller set a search effort. If so, even an index with low recall is used. */
+/** Return whether the caller set a search effort. Then an index is used even if its recall is low. */
 export function isEffortGiven({
   effort,
   refineFactor,
@@ -56,7 +62,7 @@ export function isEffortGiven({
   return refineFactor !== undefined || Object.values(effort).some(each => each !== undefined)
 }
 
-/** Why no index can answer the query; null: one may. */
+/** Return the reason why no index can answer the query. Return null if an index can. */
 function obstacleIn({ bypass_vector_index, lower_bound, differs_from }: QueryRequest): string | null {
   if (bypass_vector_index === true) return 'bypass_vector_index is given'
   if (lower_bound !== undefined)
@@ -64,7 +70,7 @@ function obstacleIn({ bypass_vector_index, lower_bound, differs_from }: QueryReq
   return differs_from === undefined ? null : 'only rows that differ from another version are wanted'
 }
 
-/** The search effort of a request. 0 counts as absent (rule A-049). */
+/** Return the search effort of a request. An option that is 0 counts as absent (rule A-049). */
 function effortOf(request: QueryRequest): Pick<IndexSearch, 'effort' | 'refineFactor'> {
   const { nprobes, minimum_nprobes, maximum_nprobes, ef, refine_factor, k, offset = 0 } = request
   const isClientDefault =
@@ -72,7 +78,7 @@ function effortOf(request: QueryRequest): Pick<IndexSearch, 'effort' | 'refineFa
   const most = isClientDefault ? undefined : maximum_nprobes || undefined
   let least = isClientDefault ? undefined : minimum_nprobes || undefined
   if (least !== undefined && most !== undefined && least > most) {
-    throw invalidInput(`minimum_nprobes is ${least}, more than maximum_nprobes, which is ${most}`)
+    throw invalidInput(`minimum_nprobes (${least}) must be at most maximum_nprobes (${most})`)
   }
   if (!isClientDefault && nprobes && least === undefined && most === undefined) least = nprobes
   const effort: { -readonly [F in keyof Effort]: Effort[F] } = {}

@@ -1,9 +1,9 @@
 /**
  * Plans the columns of an answer, its groups and its order.
  *
- * A query with `group_by` or with an aggregate in its columns returns groups. Its expressions may read only keys and aggregates.
- * They are bound to the table's columns, with a placeholder column for every aggregate. Then each subexpression that equals
- * a key also becomes a column.
+ * A query with `group_by` or with an aggregate in its columns returns groups. Its expressions may read only keys and
+ * aggregates. First each aggregate in an expression is replaced by a placeholder column, and the expression is bound to
+ * the table's columns and the placeholders. Then each subexpression that equals a key is replaced by a column.
  */
 
 import { typeName } from '../arrow/type-name.js'
@@ -55,7 +55,10 @@ export interface PlannedOutput {
   readonly order: readonly OrderKey[]
 }
 
-/** `by`: the kind of search. Throws `ColumnNotFound`, `InvalidInput` or `SchemaValidation` and names the column. */
+/**
+ * Plan the columns, groups and order of an answer. `by`: the kind of search, which adds columns. Throws
+ * `ColumnNotFound`, `InvalidInput` or `SchemaValidation`. The message has the name of the column.
+ */
 export function planOutput(
   request: QueryRequest,
   schema: TableSchema,
@@ -73,7 +76,8 @@ export function planOutput(
   const distinct = request.distinct === true
   const order = (request.order_by ?? []).map((key): OrderKey => {
     const name = key.column_name
-    // A column of the table with exactly this name has priority over a column of the answer that equals it without case.
+    // A table column with exactly this name has priority over an answer column whose name differs in upper and lower
+    // case.
     const isOfTable = output.every(({ field }) => field.name !== name) && hasColumn(name, source)
     const column = isOfTable ? undefined : outputNamed(name, output)
     if (column === undefined && !isOfTable) refuseDirection(name)
@@ -107,10 +111,10 @@ function unordered(what: string, name: string, type: DataType) {
   return schemaMismatch(`${what} cannot compare values of ${quote(name)}, which is ${typeName(type)}`)
 }
 
-/** Refuse options that groups, distinct rows or searches cannot have. */
+/** Refuse options that have no meaning for groups, for distinct rows or for searches. Throws `InvalidInput`. */
 function refuseIgnored(request: QueryRequest, isGrouped: boolean): void {
   if (request.having !== undefined && !isGrouped) {
-    throw invalidInput('having is a condition on groups, and this query has no groups', {
+    throw invalidInput('having is a condition on groups, but this query has no groups', {
       hint: 'use filter (where) for a condition on rows, or group_by (groupBy)',
     })
   }
@@ -130,7 +134,10 @@ function isSearch({ vector, full_text_query }: QueryRequest): boolean {
   return vector != null || full_text_query !== undefined
 }
 
-/** The column of the answer with exactly this name; else the only one that is equal without case. */
+/**
+ * Return the column of the answer with exactly this name, or else the only column whose name differs only in upper and
+ * lower case.
+ */
 function outputNamed(name: string, output: readonly OutputColumn[]): OutputColumn | undefined {
   const exact = output.find(({ field }) => field.name === name)
   if (exact !== undefined) return exact
@@ -150,9 +157,9 @@ function aliasesOf({ columns }: QueryRequest): readonly Alias[] {
   if (columns === undefined) return []
   if (!('column_aliases' in columns)) return []
   const aliases = Object.entries(columns.column_aliases!)
-  if (aliases.length === 0) throw invalidInput('columns.column_aliases names no column')
+  if (aliases.length === 0) throw invalidInput('columns.column_aliases must have at least one column, got {}')
   if (aliases.length > maxExpressions) {
-    throw invalidInput(`${aliases.length} expressions are selected, more than ${maxExpressions}`, {
+    throw invalidInput(`at most ${maxExpressions} expressions can be selected, got ${aliases.length}`, {
       hint: 'select fewer expressions; an array of plain column names has no limit',
     })
   }
@@ -167,12 +174,12 @@ function bound(tree: Expr, name: string, schema: Schema, options: BindingOptions
   return inColumn(name, () => bindingOf(options).bindExpression(tree, schema, options))
 }
 
-// ---- one row of the answer for every row
+// ---- queries whose answer has one row per matching row
 
-/** `readable` resolves an order key that is not a column of the answer. */
 interface PlannedColumns {
   readonly grouping: Grouping | null
   readonly output: readonly OutputColumn[]
+  /** Resolves an order key that is not the name of a column of the answer. */
   readonly readable: (name: string) => BoundExpression
 }
 
@@ -196,10 +203,11 @@ function planRows(
 }
 
 /**
- * Cache of outputs that name plain columns, by schema, oldest first. Queries with the same columns share one output, so that
- * caches that depend on an output (such as its encoded schema) apply. Weak: a schema belongs to the versions of a table.
+ * Cached outputs without expressions, by schema and then by selected columns. Queries with the same columns share one
+ * output object, which is the key of other caches, for example of encoded schemas.
  */
 const named = new WeakMap<Schema, Map<string, readonly OutputColumn[]>>()
+/** Maximum number of cached outputs per schema. The oldest output is removed first. */
 const namedAtMost = 16
 
 function cachedOutput(
@@ -238,7 +246,7 @@ function outputOfRows(
     aliases.length > 0
       ? aliases.map(({ name, tree }) => outputOf(name, bound(tree, name, source, options), source))
       : (namesOf(request) ?? schema.fields.map(field => field.name)).map(named)
-  // With a distance or an id, no two rows would be equal: these are added only without distinct.
+  // With a distance or an id, all rows would be distinct. So add these columns only without `distinct`.
   if (request.distinct === true) return output
   const computed = [
     ...searchedFields[by].map(({ name }) => name),
@@ -250,7 +258,7 @@ function outputOfRows(
   return [...output, ...missing.map(named)]
 }
 
-/** Refuse a selected column that has the name of a computed column. */
+/** Refuse a selected expression that has the name of a computed column, such as `_distance`. */
 function checkComputedName(name: string, { expr }: BoundExpression): void {
   const isComputed = computedFields.some(field => field.name === name)
   const isItself = expr.kind === 'column' && expr.path[0] === name
@@ -267,7 +275,7 @@ function namedOutput(name: string, schema: Schema, chance: Chance): OutputColumn
   return outputOf(column.path.join('.'), columnExpression(column, chance), schema)
 }
 
-/** A plain column keeps the metadata of its field. */
+/** Return a column of the answer. If the expression is a plain column, its field keeps the metadata. */
 function outputOf(name: string, value: BoundExpression, schema: Schema): OutputColumn {
   const { expr, type } = value
   const field =
@@ -286,7 +294,7 @@ function outputOf(name: string, value: BoundExpression, schema: Schema): OutputC
   }
 }
 
-/** Metadata of the field at a path. */
+/** Return the metadata of the field at a path. */
 function metadataAt(path: readonly string[], { fields }: Schema): Field['metadata'] {
   let among = fields
   let found: Field | undefined
@@ -297,7 +305,7 @@ function metadataAt(path: readonly string[], { fields }: Schema): Field['metadat
   return found?.metadata
 }
 
-// ---- one row of the answer for every group
+// ---- queries whose answer has one row per group
 
 function planGroups(
   request: QueryRequest,
@@ -412,7 +420,7 @@ function plannedAggregates(
   })
 }
 
-/** A prefix that no column's name has. */
+/** Return a prefix that no name of a column begins with. */
 function freshPrefix({ fields }: Schema): string {
   let prefix = '#'
   while (fields.some(field => field.name.startsWith(prefix))) prefix += '#'
@@ -424,13 +432,13 @@ function nameTree(name: string): Expr {
   return { kind: 'column', path: [{ name, quote: '`', at }], at }
 }
 
-/** A key is a column of the table, a column of the answer, or an expression. */
+/** Return the expression of a key: a column of the table, a column of the answer, or else the parsed text. */
 function keyTree(text: string, aliases: readonly Alias[], source: Schema): Expr {
   if (source.fields.some(field => field.name === text)) return nameTree(text)
   return aliases.find(({ name }) => name === text)?.tree ?? inColumn(text, () => parseExpression(text))
 }
 
-/** Replace every subexpression that equals a key by the key's column. */
+/** Replace every subexpression that equals a key by the column of the key. `printed`: SQL text of the key. */
 function overKeys(node: Bound, keys: readonly { readonly field: Field; readonly printed: string }[]): Bound {
   if (node.kind === 'literal') return node
   const printed = printBound(node)
@@ -441,14 +449,17 @@ function overKeys(node: Bound, keys: readonly { readonly field: Field; readonly 
 
 // ---- order
 
-/** Return an order key that is an expression as a tree. Null: the key names a column, or is no expression. */
+/**
+ * Parse an order key that is an expression. Return null if the key is the name of a column, or cannot be an expression.
+ */
 function orderTree(name: string, source: Schema): Expr | null {
   if (/^[\w.]*$/.test(name) || hasColumn(name, source)) return null
   try {
     const tree = parseExpression(name)
     return tree.kind === 'column' ? null : tree
   } catch (error) {
-    // A text without operators is more likely the name of a column than an expression.
+    // A text without operators is probably the name of a column that does not exist. So return null, and the caller
+    // throws `ColumnNotFound`.
     if (/^[^-+*/%<>=|()[\]]*$/.test(name)) return null
     return inColumn(name, () => {
       throw error
@@ -456,7 +467,7 @@ function orderTree(name: string, source: Schema): Expr | null {
   }
 }
 
-/** Return an expression over rows or groups with the expressions of selected columns in place of their names. */
+/** Replace the names of selected columns in an expression by the expressions of these columns. */
 function withAliases(tree: Expr, aliases: readonly Alias[], source: Schema): Expr {
   return replaceNames(tree, name => {
     const exact = aliases.find(alias => alias.name === name)
@@ -466,7 +477,10 @@ function withAliases(tree: Expr, aliases: readonly Alias[], source: Schema): Exp
   })
 }
 
-/** Return an order key of distinct rows that is an expression over columns of the answer. Null for a name. */
+/**
+ * Bind an order key of distinct rows that is an expression over columns of the answer. Return null if the key is a
+ * name.
+ */
 function orderedExpression(
   name: string,
   output: readonly OutputColumn[],

@@ -1,6 +1,6 @@
 /**
- * Plans a query: resolves every name and every default of a request against a schema. Reads no data. Refuses what cannot be
- * answered, and names the field of the request in the error.
+ * Plans a query: resolves all names of a request and sets all defaults. Reads no data. If the query cannot be answered,
+ * the error has the name of the request's field.
  */
 import { ErrorCode, invalidInput, quote, SheafError, unsupported } from '../errors.js'
 import { openAnalyzer } from '../indexes/text/analysis/open-analyzer.js'
@@ -19,7 +19,7 @@ import { type OpenAnalyzer, planHighlights, planTextSearch, type TextIndex } fro
 import { planVectorSearch } from './plan-vector-search.js'
 import { queryIndexField, type SearchedBy, searchedFields, sourceSchema } from './source.js'
 
-/** The indexes of a version that a search may use. */
+/** The search indexes of a version, and the function that opens a text analyzer. */
 interface Searchable {
   readonly vectors: readonly NearIndex[]
   readonly texts: readonly TextIndex[]
@@ -33,9 +33,11 @@ const unindexed: Searchable = {
 }
 
 /**
- * Make a plan of a request. `binding` is null for a query without expressions (`hasExpressions`). Throws `ColumnNotFound` for
- * unknown columns, `InvalidInput` for values that do not fit the table, `SchemaValidation` for types that do not fit, and
- * `Unsupported` for options that this engine does not have.
+ * Plan a request. `binding`: the loaded binder; may be null if the query has no expressions (`hasExpressions`).
+ * `searchable`: the search indexes; default: none.
+ *
+ * Throws `ColumnNotFound` for unknown columns, `InvalidInput` for values that do not fit the table, `SchemaValidation`
+ * for types that do not fit, and `Unsupported` for options that this engine does not support.
  */
 export function planQuery(
   request: QueryRequest,
@@ -45,7 +47,7 @@ export function planQuery(
   searchable: Searchable = unindexed,
 ): Plan {
   if (request.parameters !== undefined && !hasExpressions(request)) {
-    throw invalidInput('parameters are given, but no expression that uses them')
+    throw invalidInput('parameters are given, but the query has no expression that could use them')
   }
   const search = planVectorSearch(request, schema, searchable.vectors)
   const text = planTextSearch(request, schema, searchable.texts, searchable.analyzer)
@@ -66,7 +68,8 @@ export function planQuery(
   if (search !== null && search.batch !== null) {
     checkNameIsFree(output.output, queryIndexField.name, 'an answer to several vectors')
   }
-  // Without a condition, the offset counts rows of the version, so the scan can begin after them.
+  // If all rows of the version match, the scan can begin at the offset, because the offset then counts rows of the
+  // version.
   const isWhole = by === 'nothing' && filter === null && request.differs_from === undefined
   const isPlain = isWhole && output.grouping === null && !output.distinct
   const skipped = isPlain && output.order.length === 0 ? (request.offset ?? 0) : 0
@@ -95,7 +98,10 @@ function searchedBy(byVector: boolean, byText: boolean): SearchedBy {
   return byText ? 'text' : 'nothing'
 }
 
-/** `filterFirst`: whether the filter selects the rows to search. Those rows have no distance and no score yet. */
+/**
+ * Bind the filter of a query. `filterFirst`: whether the filter runs before the search. Then it cannot read distances
+ * and scores, because they are not computed yet.
+ */
 function boundFilter(
   text: string,
   schema: TableSchema,
@@ -112,7 +118,9 @@ function boundFilter(
   }
 }
 
-/** The error for a filter that reads a column which the search computes. Undefined: the original error is right. */
+/**
+ * Return the error for a filter that reads a column which the search computes. Return undefined for all other filters.
+ */
 function readsComputed(
   text: string,
   schema: TableSchema,
@@ -141,8 +149,9 @@ function readsComputed(
 }
 
 /**
- * Whether the answer needs all rows that match: for groups, distinct rows, and sorted rows. A vector search without a range of
- * distances returns only the nearest rows: they can be sorted, and anything else throws `InvalidInput`.
+ * Return whether the answer needs all matching rows, because it has groups, distinct rows or an order. A vector search
+ * without a range of distances returns only the nearest rows. They can be sorted, but with groups or distinct rows it
+ * throws `InvalidInput`.
  */
 function readsAll(
   { grouping, distinct, order }: PlannedOutput,
@@ -163,7 +172,10 @@ function readsAll(
   )
 }
 
-/** Check that no selected column has the name of a column that the answer adds. */
+/**
+ * Check that no selected column has the name of a column that is added to the answer. `what`: subject of the error
+ * message.
+ */
 function checkNameIsFree(output: readonly OutputColumn[], name: string, what: string): void {
   if (output.every(({ field }) => field.name !== name)) return
   throw invalidInput(`${what} has a column ${quote(name)}, but a selected column has the same name`, {
@@ -171,7 +183,10 @@ function checkNameIsFree(output: readonly OutputColumn[], name: string, what: st
   })
 }
 
-/** Metadata key of columns in an answer about a difference: a comparison of two versions matches columns by field id. */
+/**
+ * Metadata key of the field id. Answers with `differs_from` have it, because comparisons of versions match columns by
+ * field id.
+ */
 export const fieldIdKey = 'sheaf:field'
 
 function withIds(output: readonly OutputColumn[], { fields }: TableSchema): readonly OutputColumn[] {
@@ -184,7 +199,7 @@ function withIds(output: readonly OutputColumn[], { fields }: TableSchema): read
   })
 }
 
-/** Parameters of a request, decoded, for expressions to use. */
+/** Decode the parameters of a request for the placeholders of its expressions. */
 export function parametersOf(json: QueryRequest['parameters']): ParameterList {
   return new ParameterList(json === undefined ? undefined : readParameters(json))
 }

@@ -13,37 +13,41 @@ import type { Highlighting, QueryTerm, TextColumn, TextNode, TextSearch } from '
 /** The properties of a text index that decide whether a query can use it. */
 export interface TextIndex {
   readonly name: string
-  /** Path of the column: top-level, or inside structs. */
+  /** Path of the column: one name, or several names if it is inside structs. */
   readonly path: readonly string[]
   readonly options: TextOptions
-  /** Why the index is not used for the rows that it covers; null: it is used. */
+  /** Reason why the index is not used for the rows that it covers. Null: it is used. */
   readonly reason: string | null
-  /** Whether it is still being built: queries use its analyzer, but read every row. */
+  /** Whether the index is still being built. Then queries use its analyzer, but read every row. Default: false. */
   readonly isAwaited?: boolean
 }
 
-/** Make an analyzer for some options. Throws `InvalidInput` if there is none. */
+/** Opens the analyzer for the options of a text index. Throws `InvalidInput` if there is no such analyzer. */
 export type OpenAnalyzer = (options: TextOptions) => Analyzer
 
-/** Maximum nesting of operators. */
+/** Maximum depth of nested operators. */
 const depthMax = 64
 
 /** Throw `InvalidInput` if operators are nested too deeply. */
 export function checkDepth(depth: number): void {
   if (depth > depthMax)
     throw invalidInput(
-      `operators of a full-text query are nested ${depth} deep, at most ${depthMax} are allowed`,
+      `operators of a full-text query may be nested at most ${depthMax} levels deep, got ${depth}`,
     )
 }
 
+/** Maximum edit distance of fuzzy words. */
 const fuzzinessMax = 2
-/** Maximum number of fuzzy words of a query: each is compared with every term of the index. */
+/** Maximum number of fuzzy words of a query, because each is compared with every term of the index. */
 const fuzzyMax = 64
 
-/** Maximum boost: scores stay far below the maximum of a float32. */
+/** Maximum boost. It keeps scores far below the maximum of a float32. */
 const boostMax = 1e9
 
-/** Null for a query without a text. `indexes`: those of the version, then those being built. Throws `ColumnNotFound`, `InvalidInput`. */
+/**
+ * Plan the text search of a request. Returns null for a query without a text. `indexes`: the text indexes of the
+ * version, then the indexes that are being built. Throws `ColumnNotFound` or `InvalidInput`.
+ */
 export function planTextSearch(
   request: QueryRequest,
   schema: TableSchema,
@@ -68,7 +72,7 @@ export function planTextSearch(
     const isAwaited = indexes.some(index => index.isAwaited && isSame(index.path, bare.path))
     throw invalidInput(
       `column ${quote(bare.path.join('.'))} has no full-text index${isAwaited ? ' yet' : ''}, and require_index is given`,
-      { hint: isAwaited ? 'wait until it is built: waitForIndex' : 'create one of type FTS' },
+      { hint: isAwaited ? 'wait until it is built: waitForIndex' : 'create an index of type FTS' },
     )
   }
   return { columns: planner.columns, query, fast: fast_search === true, unused: planner.unused }
@@ -90,7 +94,7 @@ class TextPlanner {
   /** Number of fuzzy words so far. */
   #fuzzy = 0
 
-  /** `needsPositions`: whether the query has a phrase. */
+  /** `needsPositions`: whether the query has a phrase, which an index without positions cannot answer. */
   constructor(
     schema: TableSchema,
     indexes: readonly TextIndex[],
@@ -141,7 +145,7 @@ class TextPlanner {
     const { terms, operator = 'Or', fuzziness = 0, prefix_length = 0, max_expansions = 50, boost = 1 } = query
     if (fuzziness !== null && fuzziness > fuzzinessMax) {
       throw invalidInput(`fuzziness must be at most ${fuzzinessMax} edits, got ${fuzziness}`, {
-        hint: 'an index of n-grams finds parts of words',
+        hint: 'to find parts of words, use an index with the ngram tokenizer',
       })
     }
     if (!(boost >= 0 && boost <= boostMax)) {
@@ -179,7 +183,10 @@ class TextPlanner {
     )
   }
 
-  /** The columns to search if none is named: those with an index, also one being built; without indexes all text columns. */
+  /**
+   * Return the columns to search if the query does not name any: the columns with an index, which may still be being
+   * built, or all text columns if there is no index.
+   */
   #paths(): readonly (readonly string[])[] {
     const indexed = new Map(this.#indexes.map(({ path }) => [path.join('\0'), path]))
     if (indexed.size > 0) return [...indexed.values()]
@@ -197,8 +204,8 @@ class TextPlanner {
   }
 
   /**
-   * The number of a column in the search, added if needed. A query uses one index per column. If the query has a phrase, an index
-   * with positions is preferred.
+   * Return the number of a column in the search. Adds the column if it is new. A query uses one index per column. If
+   * the query has a phrase, it prefers an index with positions.
    */
   #column(path: readonly string[], forPhrase: boolean): number {
     const own = this.#indexes.filter(index => isSame(index.path, path))
@@ -239,7 +246,10 @@ function best(nodes: readonly TextNode[]): TextNode {
   return nodes.length === 1 ? nodes[0]! : { kind: 'best', of: nodes }
 }
 
-/** Plan the highlighted columns; empty without `highlight`. Throws `InvalidInput` for a column that is not searched. */
+/**
+ * Plan the highlighted columns. Returns [] without `highlight`. Throws `InvalidInput` for a column that is not
+ * searched.
+ */
 export function planHighlights(
   { highlight, group_by, distinct }: QueryRequest,
   text: TextSearch | null,
@@ -247,9 +257,9 @@ export function planHighlights(
 ): readonly Highlighting[] {
   if (highlight === undefined) return []
   if (text === null)
-    throw invalidInput('highlight is given, but no full_text_query whose words it could mark')
+    throw invalidInput('highlight is given, but the query has no full_text_query whose words could be marked')
   if (group_by !== undefined || distinct === true) {
-    throw invalidInput('highlight is given, but the answer is of groups or of distinct rows')
+    throw invalidInput('highlight cannot be combined with groups or distinct rows')
   }
   const { columns, snippet_length, ...marks } = highlight
   const options = { ...marks, ...(snippet_length !== undefined && { snippetLength: snippet_length }) }

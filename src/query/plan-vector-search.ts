@@ -18,7 +18,10 @@ import { namedColumn } from './named-column.js'
 import type { VectorSearch } from './plan.js'
 import { type NearIndex, planNearSearch } from './plan-near-search.js'
 
-/** Null for a query without a vector. `indexes`: those of the version. Throws `ColumnNotFound` or `InvalidInput` if no column fits. */
+/**
+ * Plan the vector search of a request. Returns null for a query without a vector. `indexes`: the vector indexes of the
+ * version. Throws `ColumnNotFound`, or `InvalidInput` if no column fits the vector.
+ */
 export function planVectorSearch(
   request: QueryRequest,
   schema: TableSchema,
@@ -27,7 +30,7 @@ export function planVectorSearch(
   if (request.vector == null) {
     const names = ['vector_column', 'distance_type', 'lower_bound', 'upper_bound'] as const
     const given = names.find(name => request[name] !== undefined)
-    if (given !== undefined) throw invalidInput(`${given} is given, but no vector to search by`)
+    if (given !== undefined) throw invalidInput(`${given} is given, but the query has no vector`)
     return null
   }
   const { single_vector, multi_vector } = request.vector
@@ -39,11 +42,12 @@ export function planVectorSearch(
   const other = queries.findIndex(({ length }) => length !== query.length)
   if (other !== -1) {
     throw invalidInput(
-      `vector ${other} has dimension ${queries[other]!.length}, the first has ${query.length}`,
+      `all query vectors must have the same dimension, but vector ${other} has ${queries[other]!.length} and vector 0 has ${query.length}`,
     )
   }
   const field = fieldToSearch(request.vector_column, query.length, schema)
-  // A column of lists takes all vectors as one query. Other columns take each vector as a query (rule A-042).
+  // For a column of lists of vectors, all given vectors form one query. For other columns, each vector is a query (rule
+  // A-042).
   const multi = holdsVectorLists(field.type) ? queries : null
   const batch = multi === null && single_vector === undefined ? queries : null
   if (batch !== null) checkBatch(request)
@@ -53,12 +57,15 @@ export function planVectorSearch(
   return { field, query, lower, upper, batch, multi, ...near }
 }
 
-/** Hamming distance needs a column of uint8 vectors, and queries of bytes. */
+/**
+ * Check that the column has uint8 vectors and that all queries have integers from 0 to 255, as hamming distance
+ * requires.
+ */
 function checkBits({ name, type }: VectorField, queries: readonly Float32Array[]): void {
   const vectors = vectorType(type)!
   if (elementKind(vectors) !== 'u8') {
     throw invalidInput(
-      `distance_type hamming counts the bits in which uint8 vectors differ, column ${quote(name)} is ${typeName(type)}`,
+      `distance_type hamming needs a column of uint8 vectors, but column ${quote(name)} is ${typeName(type)}`,
       { hint: 'use l2, cosine or dot' },
     )
   }
@@ -68,20 +75,28 @@ function checkBits({ name, type }: VectorField, queries: readonly Float32Array[]
   const at = query.findIndex(value => value !== (value & 255))
   const which = queries.length === 1 ? 'vector' : `vector ${wrong}`
   throw invalidInput(
-    `${which} holds ${query[at]} at ${at}: by distance_type hamming it must hold integers from 0 to 255`,
+    `${which} has ${query[at]} at index ${at}, but distance_type hamming needs integers from 0 to 255`,
   )
 }
 
-/** `given`: finite numbers that only this request refers to. */
+/**
+ * Return a query vector as float32. Throws `InvalidInput` if a number overflows. A `Float32Array` is checked and is not
+ * copied.
+ */
 function queryOf(given: ArrayLike<number>, name: string): Float32Array {
   if (given instanceof Float32Array) return given
   const query = new Float32Array(given)
   const overflow = query.findIndex(value => !Number.isFinite(value))
   if (overflow === -1) return query
-  throw invalidInput(`${name} holds ${given[overflow]} at ${overflow}, which is not a finite 32-bit float`)
+  throw invalidInput(
+    `${name} has ${given[overflow]} at index ${overflow}, which is not a finite 32-bit float`,
+  )
 }
 
-/** Each query of a batch has its own list of nearest rows, so the batch cannot be grouped, deduplicated or sorted as a whole. */
+/**
+ * Refuse groups, distinct rows and an order for several query vectors. Each query vector has its own list of nearest
+ * rows, so the lists together cannot be grouped, deduplicated or sorted.
+ */
 function checkBatch({ group_by, distinct, order_by }: QueryRequest): void {
   const asked = {
     group_by,
@@ -92,7 +107,10 @@ function checkBatch({ group_by, distinct, order_by }: QueryRequest): void {
   if (given !== undefined) throw unsupported(`${given[0]} with several query vectors is not supported`)
 }
 
-/** The named field; or else the only field with vectors of the query's dimension, also inside structs (rule A-043). */
+/**
+ * Return the field to search: the named field, or else the only field with vectors of the query's dimension, which may
+ * be inside a struct (rule A-043).
+ */
 function fieldToSearch(name: string | undefined, dimension: number, schema: TableSchema): VectorField {
   if (name !== undefined) {
     const field = vectorField(schema, findFieldByNames(schema, namedColumn(name, schema).path)!)
@@ -110,7 +128,7 @@ function fieldToSearch(name: string | undefined, dimension: number, schema: Tabl
     throw invalidInput(
       `columns ${fitting.map(field => quote(field.name)).join(', ')} all fit the query vector`,
       {
-        hint: 'name one of them in vector_column',
+        hint: 'set vector_column to the name of one of them',
       },
     )
   }
@@ -122,9 +140,12 @@ function fieldToSearch(name: string | undefined, dimension: number, schema: Tabl
   )
 }
 
-/** The error for a column without vectors. The hint applies to columns of the table, whose type is set when the table is created. */
+/**
+ * Return the error for a column that has no vectors. For a list of numbers, the hint says how to create the column as
+ * vectors.
+ */
 function holdsNoVectors({ name, type }: Pick<VectorField, 'name' | 'type'>): SheafError {
-  const hint = `vectors have one length: create the table with vectorColumns: [${quote(name)}], or with a schema in which the column is a fixed_size_list`
+  const hint = `all vectors of a column have the same length: create the table with vectorColumns: [${quote(name)}], or with a schema in which the column is a fixed_size_list`
   return invalidInput(
     `column ${quote(name)} is ${typeName(type)}, which holds no vectors`,
     isListOfNumbers(type) ? { hint } : {},
@@ -135,7 +156,7 @@ function isListOfNumbers(type: DataType): boolean {
   return type.kind === 'list' && (type.child.type.kind === 'float' || type.child.type.kind === 'int')
 }
 
-/** Elements per vector; null for a column without vectors or lists of vectors. */
+/** Return the number of elements per vector. Return null for a column that has neither vectors nor lists of vectors. */
 function vectorDimension({ type }: VectorField): number | null {
   return vectorType(type)?.size ?? null
 }

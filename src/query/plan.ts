@@ -1,9 +1,14 @@
 /**
- * A `Plan` holds, as data, everything decided about a query on one version of a table. `settle.ts` makes a plan from a request,
- * `execute.ts` executes it, `explain.ts` prints it.
+ * Defines `Plan`: a query on one version of a table as data, with all names resolved and all defaults set.
+ * `plan-query.ts` plans a request, `execute.ts` executes a plan, `explain.ts` prints a plan.
  *
- * Steps, in this order: find the rows that pass the filter or rank best; group them; compute the columns of the answer; remove
- * duplicate rows; sort; apply offset and limit.
+ * A plan is executed in these steps:
+ * 1. Find the rows that pass the filter, or the rows that a search ranks best.
+ * 2. Group the rows.
+ * 3. Compute the columns of the answer.
+ * 4. Remove duplicate rows.
+ * 5. Sort.
+ * 6. Apply offset and limit.
  */
 import type { Field, Schema } from '../arrow/types.js'
 import type { Effort } from '../indexes/vector/segment.js'
@@ -18,22 +23,28 @@ export interface VectorSearch {
   readonly field: VectorField
   readonly query: Float32Array
   readonly metric: Metric
-  /** Smallest distance of a match (inclusive). */
+  /** Minimum distance of a match (inclusive). Undefined: no minimum. */
   readonly lower: number | undefined
-  /** Upper bound of the distances of matches (exclusive). */
+  /** Maximum distance of a match (exclusive). Undefined: no maximum. */
   readonly upper: number | undefined
   /**
-   * Several queries, answered one after the other: `query_index` is the number of a row's query. The first of them is `query`.
-   * Null: `query` alone.
+   * Several queries, which are answered one after the other. `query_index` of the answer is the number of a row's
+   * query. `query` is the first of them. Null: `query` is the only query.
    */
   readonly batch: readonly Float32Array[] | null
-  /** For a column of lists of vectors: the vectors of one query, of which `query` is the first. Null for a column of vectors. */
+  /**
+   * For a column of lists of vectors: all vectors of the query. `query` is the first of them. Null for a column of
+   * vectors.
+   */
   readonly multi: readonly Float32Array[] | null
-  /** The index that proposes rows. Null: an exact search, which measures every row. */
+  /** The index that returns candidates. Null: an exact search, which measures the distance of every row. */
   readonly index: IndexSearch | null
-  /** Whether the search skips unindexed rows. Without `index`: the rows that no index on the column covers. */
+  /**
+   * Whether the search skips unindexed rows. If `index` is null, unindexed rows are the rows that no index on the
+   * column covers.
+   */
   readonly fast: boolean
-  /** Other indexes on the column, and why the search does not use them. */
+  /** The indexes on the column that the search does not use, with the reason. */
   readonly unused: readonly { readonly index: string; readonly reason: string }[]
 }
 
@@ -41,89 +52,105 @@ export interface VectorSearch {
 export interface IndexSearch {
   readonly name: string
   readonly effort: Effort
-  /** The search measures at least this multiple of the wanted rows exactly. Undefined: the index decides. */
+  /** Minimum number of exact distances to measure, as a multiple of the wanted rows. Undefined: the index decides. */
   readonly refineFactor: number | undefined
 }
 
 /** A column of the answer: a stored column, or an expression over stored columns. */
 export interface OutputColumn {
   readonly field: Field
-  /** Reads the columns of the source (`source.ts`), or those of the groups if the query groups rows. */
+  /**
+   * Reads the columns of the source (`source.ts`). If the query groups rows, it reads the keys and aggregates instead.
+   */
   readonly value: BoundExpression
 }
 
 /** An aggregate over the rows of each group. */
 export interface Aggregate {
   readonly fn: AggregateFunction
-  /** Whether equal values count once. */
+  /** Whether the aggregate uses each distinct value of a group only once. */
   readonly distinct: boolean
-  /** Null: `count(*)`. */
+  /** The argument. Null for `count(*)`. */
   readonly arg: BoundExpression | null
-  /** The fraction of `percentile`, the separator of `string_agg`. Null for all others. */
+  /** The fraction of `percentile`, or the separator of `string_agg`. Null for other aggregates. */
   readonly option: number | string | null
-  /** Only rows for which this condition is true count. Null: all rows. Equal conditions are one object. */
+  /**
+   * The aggregate uses only rows for which this condition is true. Null: all rows. Aggregates with equal conditions
+   * share the object.
+   */
   readonly filter: BoundExpression | null
   readonly field: Field
 }
 
-/** Name of the column of texts with marked words. */
+/** Name of the answer's column with highlighted texts. */
 export const highlightsName = '_highlights'
 
-/** Combines all rows with equal keys into one row (NULL equals NULL). Without keys, the answer always has one row. */
+/**
+ * Groups all rows with equal keys into one row. NULL equals NULL. Without keys, the answer always has exactly one row.
+ */
 export interface Grouping {
   readonly keys: readonly { readonly field: Field; readonly value: BoundExpression }[]
   readonly aggregates: readonly Aggregate[]
-  /** Only groups for which this condition is true are in the answer. Reads keys and aggregates. Null: all groups. */
+  /** Condition over keys and aggregates. The answer has only groups for which it is true. Null: all groups. */
   readonly having: BoundExpression | null
 }
 
 /** One key of the order of an answer. */
 export interface OrderKey {
-  /** Reads the same columns as the columns of the answer. With `distinct`: reads the columns of the answer. */
+  /** Reads the same columns as `OutputColumn.value`. With `distinct`, it reads the columns of the answer instead. */
   readonly value: BoundExpression
   readonly ascending: boolean
   readonly nullsFirst: boolean
 }
 
-/** See the head of this file. */
+/** A planned query. The comment at the head of this file describes its steps. */
 export interface Plan {
+  /** Condition on rows. Null: no condition. */
   readonly filter: BoundExpression | null
   /** True: the filter selects the rows to search. False: it filters the rows that the search returned. */
   readonly filterFirst: boolean
-  /** Vector search and text search. With neither, the query is a scan in row order. */
+  /** The vector search. If `search` and `text` are null, the query is a scan in row order. */
   readonly search: VectorSearch | null
+  /** The text search. */
   readonly text: TextSearch | null
-  /** How both lists of rows become one. Null unless the query has a vector and a text. */
+  /** The merge of the two lists of rows of a hybrid search. Null unless the query has a vector and a text. */
   readonly fusion: Fusion | null
-  /** Columns whose marked texts the answer has in `_highlights`. Empty: the answer has no such column. */
+  /** Columns whose highlighted texts are in `_highlights`. Empty: the answer has no column `_highlights`. */
   readonly highlights: readonly Highlighting[]
-  /** Null: the query does not group rows. */
+  /** The grouping of rows. Null: the query does not group rows. */
   readonly grouping: Grouping | null
   readonly output: readonly OutputColumn[]
-  /** Metadata of the answer's schema: the table's, if each row of the answer is a row of the table. */
+  /** Metadata of the answer's schema. It is the metadata of the table, unless the query has groups or distinct rows. */
   readonly metadata: Schema['metadata']
-  /** Whether the answer has equal rows only once. */
+  /** Whether to remove duplicate rows from the answer. */
   readonly distinct: boolean
-  /** Empty: by distance, score or relevance; a scan by row order; groups by their first row. */
+  /**
+   * The order of the answer. If it is empty, a search orders by distance, score or relevance, a scan by row order, and
+   * groups are ordered by their first row.
+   */
   readonly order: readonly OrderKey[]
-  /** A version to compare with: rows at the same position in both versions are left out. Undefined: no comparison. */
+  /** A version to compare with. Rows at the same position in both versions are left out. Undefined: no comparison. */
   readonly differsFrom: number | undefined
   /** Number of live rows of the version that a scan skips at its start. */
   readonly from: number
-  /** Number of live rows of the version at which a scan ends. Absent: it scans to the end. */
+  /**
+   * Number of live rows of the version after which a scan ends, counted from the start of the version. Default: all
+   * rows.
+   */
   readonly until?: number
   /**
-   * Which rows offset and limit count: those the search returns, best first, or those of the answer. Groups, distinct rows and
-   * sorted rows need all matching rows, in row order. Offset and limit then count rows of the answer.
+   * The rows that offset and limit count. 'found': the rows that the search returns, the best row first. 'answer': the
+   * rows of the answer. Groups, distinct rows and sorted rows need all matching rows, so offset and limit then count
+   * rows of the answer.
    */
   readonly counted: 'found' | 'answer'
-  /** Rows to skip. */
+  /** Number of rows to skip. */
   readonly offset: number
-  /** Rows after the offset; may be larger than any table. */
+  /** Maximum number of rows after the offset. It may exceed the number of rows of any table, which means no limit. */
   readonly limit: number
 }
 
-/** Whether a query ranks rows by distance, score or relevance, instead of scanning in row order. */
+/** Return whether a query ranks rows by distance, score or relevance. Other queries scan in row order. */
 export function isRanked({ search, text }: Pick<Plan, 'search' | 'text'>): boolean {
   return search !== null || text !== null
 }

@@ -1,34 +1,44 @@
 /**
- * Cost model for filters: estimated nanoseconds on one core, for columns in memory. All choices between scans and indexes use it.
- * Measured on 1,048,576 rows in 8 fragments, with numbers and texts of ten characters, rows in random order.
+ * Cost model for filters: estimated nanoseconds on one core, for columns in memory. All choices between scans and
+ * indexes use it. The constants were measured on 1,048,576 rows in 8 fragments, with numbers and texts of ten
+ * characters in random order. Numbers in parentheses are single measurements.
  */
 import type { ScalarKind } from '../indexes/scalar/probe.js'
 import { type Bound, columnsOf } from '../sql/bound.js'
 
-/** Fixed cost of an index lookup: the estimate, then the lookup (6,000 + 2,000). */
+/** Fixed cost of an index lookup, including the estimate before it (6,000 for the estimate, 2,000 for the lookup). */
 const probe = 10_000
-/** Looking up one value. */
+/** Cost of looking up one value. */
 const member = 300
-/** A matching row, until it is in the row set of its fragment. */
+/** Cost of adding a matching row to the row set of its fragment. */
 const entry = 12
-/** The same for indexes that store row sets (20 for sparse sets), at most `row` for each row of the table and value. */
+/**
+ * Costs for indexes that store row sets. `entry`: cost per matching row (20 for sparse sets). `row`: maximum cost per
+ * row of the table and looked up value.
+ */
 const ofSets = { entry: 20, row: 0.4 } as const
-/** An evaluated row, in addition to the weight of its conditions (in all 1.3 for a number, 6.8 for a text). */
+/**
+ * Cost of evaluating a row, in addition to the weight of the conditions (together 1.3 for a number, 6.8 for a text).
+ */
 const evaluated = 0.5
-/** A value copied out of its column before evaluation (44 for a number, 37 for three columns together, 80 for a text). */
+/**
+ * Cost of copying a value out of its column before evaluation (44 for a number, 37 with three columns, 80 for a text).
+ */
 const gathered = 45
-/** A part: loading its columns and its live rows, building the result. */
+/** Cost of loading the columns and live rows of a part and of building the result. */
 const part = 15_000
 /** Typical number of rows of a part. */
 const partRows = 131_072
-/** Checking the statistics of a fragment. */
+/** Cost of checking the statistics of a fragment. */
 const fragment = 1500
-/** Looking up a row in a list of many values (10,000 values: 12 for numbers, 46 for texts). */
+/**
+ * `weight` of a condition with a list of more than `values` values (with 10,000 values: 12 for numbers, 46 for texts).
+ */
 const lookedUp = { values: 64, weight: 20 } as const
-/** From this weight on (sql/cost.ts), a condition is evaluated only for rows that passed the earlier conditions. */
+/** Minimum weight (sql/cost.ts) of a condition that is evaluated only on rows that passed the earlier conditions. */
 const maskedWeight = 1000
 
-/** Return the cost of finding `rows` of `total` rows with an index lookup of so many values. */
+/** Return the cost of an index lookup of `values` values that finds `rows` of the table's `total` rows. */
 export function probing(kind: ScalarKind, values: number, rows: number, total: number): number {
   const finding = kind === 'BTREE' ? rows * entry : Math.min(rows * ofSets.entry, values * total * ofSets.row)
   return probe + values * member + finding
@@ -39,12 +49,15 @@ export function lookingAtZones(fragments: number): number {
   return fragments * fragment
 }
 
-/** By condition: the share of rows that pass, if known. */
+/** By condition: the share of rows that pass it, 0 to 1. Conditions with an unknown share are missing. */
 export type Shares = ReadonlyMap<Bound, number>
 
 const unknown: Shares = new Map()
 
-/** Return the cost of evaluating conditions in sequence on consecutive rows, of which `asked` are wanted. */
+/**
+ * Return the cost of evaluating conditions on `rows` consecutive rows. `asked`: number of rows whose result is needed;
+ * default: all.
+ */
 export function scanning(
   conditions: readonly Bound[],
   rows: number,
@@ -55,7 +68,10 @@ export function scanning(
   return Math.ceil(rows / partRows) * part + evaluating(conditions, rows, asked, shares)
 }
 
-/** Return the cost of evaluating conditions on `asked` rows that are first copied out of their columns. */
+/**
+ * Return the cost of copying `asked` rows out of the columns of `rows` rows, and of evaluating conditions on the
+ * copies.
+ */
 export function gathering(
   conditions: readonly Bound[],
   rows: number,

@@ -1,6 +1,6 @@
 /**
- * Rows that index lookups return, by fragment. The result is right for rows that all queried indexes cover. Other rows are
- * evaluated as if there were no index.
+ * Combines the rows that index lookups return. The result is complete for rows that all queried indexes cover. The
+ * filter is evaluated on all other rows as if there were no index.
  */
 import type { Fragment } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -11,7 +11,7 @@ import type { TableReader } from '../table/table-reader.js'
 import type { Meter } from './meter.js'
 import { indexesOf, type Probes, printProbes } from './probes.js'
 
-/** Rows by fragment id; fragments without rows are missing. */
+/** Rows by fragment id. Fragments without rows are missing. */
 type RowsByFragment = ReadonlyMap<number, RowSet>
 
 /** The result of the index lookups of one filter. */
@@ -24,7 +24,7 @@ export class ProbedRows {
     this.#partial = partial
   }
 
-  /** Look up all of `probes`; return the rows that all of them return. */
+  /** Do the index lookups `all`, and keep the rows that every lookup returns. */
   static *find(
     all: readonly Probes[],
     reader: TableReader,
@@ -41,17 +41,17 @@ export class ProbedRows {
     let partial: PartialCover = new Map()
     for (const index of new Set(all.flatMap(indexesOf))) {
       const own = yield* partialCover(index, reader, pacer)
-      partial = partial.size === 0 ? own : lessCovered(partial, own)
+      partial = partial.size === 0 ? own : coveredByBoth(partial, own)
     }
     return new ProbedRows(found!, partial)
   }
 
-  /** Whether a fragment may hold matching rows. */
+  /** Return whether a fragment may have matching rows. */
   mayHold(fragment: Fragment): boolean {
     return this.#found.has(fragment.id) || this.#partial.has(fragment)
   }
 
-  /** Indexes in the manifest of all fragments that may hold matching rows, ascending. */
+  /** Return the positions in the manifest of all fragments that may have matching rows, ascending. */
   positionsIn(reader: TableReader): readonly number[] {
     const positions = new Set<number>()
     for (const id of this.#found.keys()) positions.add(reader.positionOf(id)!)
@@ -59,12 +59,15 @@ export class ProbedRows {
     return [...positions].sort((a, b) => a - b)
   }
 
-  /** Whether the indexes cover all rows of a fragment. */
+  /** Return whether all queried indexes cover all rows of a fragment. */
   isCovered(fragment: Fragment): boolean {
     return !this.#partial.has(fragment)
   }
 
-  /** The rows of a fragment that may match: those returned, and those not covered; null: all. */
+  /**
+   * Return the rows of a fragment that may match: the rows that the lookups returned, and the unindexed rows. Null: all
+   * rows.
+   */
   rowsIn(fragment: Fragment): RowSet | null {
     const found = this.#found.get(fragment.id) ?? RowSet.none(fragment.rows)
     const covered = this.#partial.get(fragment)
@@ -130,15 +133,15 @@ function combined(all: RowsByFragment, combine: (id: number, rows: RowSet) => Ro
 
 // ---- coverage
 
-/** The covered rows of each fragment that is not covered completely. */
+/** The covered rows of each fragment. Fragments that are covered completely are missing. */
 type PartialCover = ReadonlyMap<Fragment, RowSet>
 
-/** Cache: an index reader belongs to one version, so its coverage does not change. */
+/** Computed coverage of indexes. It does not change, because an index reader belongs to one version. */
 const covers = new WeakMap<Covering, PartialCover>()
 
 type Covering = Pick<IndexReader, 'covered'>
 
-/** Return the coverage of an index: fragments that are missing in the result are covered completely. */
+/** Return the coverage of an index. */
 export function* partialCover(index: Covering, { layout }: TableReader, pacer: Pacer): Task<PartialCover> {
   const known = covers.get(index)
   if (known !== undefined) return known
@@ -152,8 +155,8 @@ export function* partialCover(index: Covering, { layout }: TableReader, pacer: P
   return partial
 }
 
-/** The rows that both cover. */
-function lessCovered(a: PartialCover, b: PartialCover): PartialCover {
+/** Return the rows that both indexes cover. */
+function coveredByBoth(a: PartialCover, b: PartialCover): PartialCover {
   const less = new Map(a)
   for (const [fragment, rows] of b) less.set(fragment, a.get(fragment)?.and(rows) ?? rows)
   return less

@@ -1,9 +1,10 @@
 /**
  * Splits a filter into conditions that scalar indexes answer, and conditions that must be evaluated.
  *
- * A row passes if the filter is TRUE. So each condition becomes the set of rows for which it is TRUE: AND is an intersection, OR a
- * union. A negation is not the complement, because NULL is neither TRUE nor FALSE. So a negation is answered only if the condition is NULL
- * exactly where its column is NULL.
+ * A row passes a filter if the filter is TRUE. So index lookups compute the set of rows for which a condition is TRUE.
+ * AND becomes an intersection and OR a union. The negation of a condition is not simply all other rows, because the
+ * condition may be NULL for some of them. So indexes answer a negation only if the condition is NULL exactly where its
+ * column is NULL.
  */
 
 import type { ProbeEnd, ScalarProbe } from '../indexes/scalar/probe.js'
@@ -27,8 +28,8 @@ import { textAbove } from '../sql/zones/text-bounds.js'
 import type { IndexReader } from '../table/table-index.js'
 
 /**
- * A combination of index lookups: a lookup, the intersection or union of several, or the rows of `from` without those of `less`.
- * `said`: the conditions that it answers.
+ * A combination of index lookups: one lookup, the intersection ('and') or union ('or') of several lookups, or the rows
+ * of `from` without the rows of `less`. `said`: the conditions that the lookups answer, for `explain`.
  */
 export type Probes =
   | {
@@ -42,14 +43,14 @@ export type Probes =
 
 /** Index lookups for one or more conditions of an AND. */
 export interface Conjunct {
-  /** Return at least all rows for which the conditions are true. */
+  /** Lookups that return all rows for which the conditions are true, and perhaps more rows. */
   readonly probes: Probes
   readonly conditions: readonly Bound[]
-  /** The conditions that must still be evaluated on these rows. */
+  /** The conditions that must still be evaluated on the returned rows. */
   readonly left: readonly Bound[]
 }
 
-/** A filter, split by what indexes can answer. */
+/** A filter, split into conditions that indexes answer and other conditions. */
 interface SplitFilter {
   readonly conjuncts: readonly Conjunct[]
   /** Conditions that no index answers. */
@@ -58,7 +59,10 @@ interface SplitFilter {
 
 type Indexes = readonly IndexReader[]
 
-/** Split a filter: it is true where all conjuncts and all of the rest are true. `indexes`: the indexes of the version. */
+/**
+ * Split a filter. It is true for a row if all conjuncts and all conditions of `rest` are true. `indexes`: indexes of
+ * the version.
+ */
 export function splitFilter(filter: Bound, indexes: Indexes): SplitFilter {
   const conjuncts: Conjunct[] = []
   const rest: Bound[] = []
@@ -77,7 +81,7 @@ export function splitFilter(filter: Bound, indexes: Indexes): SplitFilter {
   return { conjuncts, rest }
 }
 
-/** Return the indexes that are queried. */
+/** Return the indexes that the lookups query. */
 export function indexesOf(probes: Probes): readonly IndexReader[] {
   switch (probes.kind) {
     case 'probe':
@@ -89,7 +93,7 @@ export function indexesOf(probes: Probes): readonly IndexReader[] {
   }
 }
 
-/** Print lookups, like `[id = 5]@id_idx(BTREE)`. */
+/** Print lookups, for example `[id = 5]@id_idx(BTREE)`. */
 export function printProbes(probes: Probes): string {
   switch (probes.kind) {
     case 'probe':
@@ -113,14 +117,14 @@ function printAll(conditions: readonly Bound[]): string {
 
 interface Lookups {
   readonly probes: Probes
-  /** Whether the condition is true for all of the returned rows. */
+  /** Whether the condition is true for all rows that the lookups return. */
   readonly isExact: boolean
 }
 
-/** The empty set of rows. */
+/** Lookups that return no rows. */
 const nothing: Probes = { kind: 'or', operands: [] }
 
-/** Index lookups for a condition; null if no index answers it. */
+/** Return the index lookups for a condition. Return null if no index answers it. */
 function lookupsFor(node: Bound, indexes: Indexes): Lookups | null {
   switch (node.kind) {
     case 'and': {
@@ -156,13 +160,16 @@ function lookupsFor(node: Bound, indexes: Indexes): Lookups | null {
   }
 }
 
-/** Index lookups for the negation of a condition: all rows with a value, less those for which the condition is true. */
+/**
+ * Return the index lookups for the negation of a condition: all rows that are not NULL, without the rows for which the
+ * condition is true.
+ */
 function lookupsForNot(node: Bound, indexes: Indexes): Lookups | null {
   if (node.kind === 'is') {
     const { operand, what } = node
     if (what === 'null')
       return operand.kind === 'column' ? lookup(operand, everything, negated(node), indexes) : null
-    // A row for which the operand is not true has false or NULL, and NULL exactly where its column is NULL.
+    // Where the operand is not TRUE, it is FALSE or NULL. It must be NULL exactly where its column is NULL.
     const other = what === 'true' ? negated(operand) : operand
     const column = strictValuesFor(operand.kind === 'not' ? operand.operand : operand)?.column
     if (column === undefined) return null
@@ -180,10 +187,10 @@ function lookupsForNot(node: Bound, indexes: Indexes): Lookups | null {
   }
 }
 
-/** Matches all values. */
+/** A probe that matches all values, but not NULL. */
 const everything: ScalarProbe = { kind: 'range', low: null, high: null }
 
-/** A lookup in an index that can answer the probe; null if there is none. */
+/** Return a lookup in an index on the column that can answer the probe. Return null if there is no such index. */
 function lookup(column: ColumnNode, probe: ScalarProbe, node: Bound, indexes: Indexes): Lookups | null {
   const index = indexes.find(
     ({ kind, path }) =>
@@ -219,13 +226,18 @@ interface Values {
   readonly isStrict: boolean
 }
 
-/** As `valuesFor`, only if the negation is true for all other values; else null. */
+/**
+ * Return the values for which a condition is true, if its negation is true for all other values. Otherwise return null.
+ */
 function strictValuesFor(node: Bound): Values | null {
   const values = valuesFor(node)
   return values?.isExact === true && values.isStrict ? values : null
 }
 
-/** Null for conditions that do not depend on the values of one column. */
+/**
+ * Return the values for which a condition is true. Return null if the condition is not a supported condition on one
+ * column.
+ */
 function valuesFor(node: Bound): Values | null {
   const exact = { isExact: true, isStrict: true }
   switch (node.kind) {
@@ -250,7 +262,7 @@ function valuesFor(node: Bound): Values | null {
   }
 }
 
-/** Whether a value has a sort order: intervals and lists do not. */
+/** Return whether a value has a sort order. Intervals and lists have none. */
 function isOrdered(value: Scalar): boolean {
   return typeof value !== 'object' || value instanceof Uint8Array
 }
@@ -295,7 +307,10 @@ function prefixValues(column: ColumnNode, { text, rest }: Prefix): Values | null
   return { column, probe: { kind: 'range', low, high }, isExact, isStrict: true }
 }
 
-/** A NULL element equals nothing; a NULL list gives NULL. */
+/**
+ * Return the values for which a function call is true. In lists, a NULL element equals no value. A call on a NULL list
+ * is NULL.
+ */
 function valuesOfCall(name: string, [first, second]: readonly Bound[]): Values | null {
   const exact = { isExact: true, isStrict: true }
   if (name === 'array_has_any' && first?.kind === 'literal' && second?.kind === 'column') {
@@ -314,7 +329,7 @@ function valuesOfCall(name: string, [first, second]: readonly Bound[]): Values |
       const present = elements.filter(element => element !== null)
       if (!present.every(isOrdered)) return null
       const isAll = name === 'array_has_all'
-      // Every list contains all elements of an empty list, so no lookup is needed.
+      // Every list contains all elements of an empty list, so a lookup would return all rows.
       if (isAll && elements.length === 0) return null
       const isNever = isAll && present.length < elements.length
       if (isNever) return { column: first, probe: { kind: 'any', values: [] }, ...exact }
@@ -332,7 +347,7 @@ function distinct(values: readonly Scalar[]): readonly Scalar[] {
 
 // ---- ranges of one column
 
-/** Merge two ranges of one index; null for other lookups. */
+/** Merge two range lookups of the same index. Return null for other lookups. */
 function mergedRange(a: Probes, b: Probes): Probes | null {
   if (a.kind !== 'probe' || b.kind !== 'probe' || a.index !== b.index) return null
   if (a.probe.kind !== 'range' || b.probe.kind !== 'range') return null
@@ -342,7 +357,7 @@ function mergedRange(a: Probes, b: Probes): Probes | null {
   return isEmpty(probe) ? nothing : { ...a, probe, said: [...a.said, ...b.said] }
 }
 
-/** The narrower of two bounds. `direction`: 1 for lower bounds, -1 for upper bounds. */
+/** Return the narrower of two bounds. `direction`: 1 for lower bounds, -1 for upper bounds. */
 function inner(a: ProbeEnd | null, b: ProbeEnd | null, direction: 1 | -1): ProbeEnd | null {
   if (a === null || b === null) return a ?? b
   const order = direction * orderOfScalars(a.value, b.value)

@@ -1,4 +1,4 @@
-/** The execution of a plan: state that its steps share, and the search for its rows. */
+/** Defines the state that the steps of an execution share, and finds the rows of a plan. */
 import type { Batch, Column } from '../arrow/column.js'
 import { assert } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
@@ -17,30 +17,33 @@ import type { RowSource } from './source.js'
 import { inSteps, Steps } from './steps.js'
 import { rowPlace } from './text-rows.js'
 
-/** The state that all steps of an execution share. */
+/** The execution of a plan: the state that all its steps share. */
 export interface Run {
   readonly plan: Plan
   readonly source: RowSource
   readonly pacer: Pacer
   /** Columns of the source that the answer reads. */
   readonly names: readonly string[]
-  /** Seed of hash tables (see `Grouper`). */
+  /** Seed of the hash tables, see `Grouper`. */
   readonly seed: number
-  /** Offset and limit of the answer. All rows, if the plan's offset and limit count the rows that a search returns. */
+  /**
+   * Offset and limit to apply to the answer. They select all rows if the plan's offset and limit count rows that a
+   * search returns, because `rankedRows` then applies them.
+   */
   readonly window: { readonly offset: number; readonly limit: number }
 }
 
 const searchingText = lazyImport(() => import('./search-text.js'))
 
-/** Most rows per step, so that a step is short. */
+/** Maximum number of rows per step, and of rows in most batches. */
 export const chunkRows = 16 * 1024
 
-/** Return a step size for these expressions. */
+/** Return the step sizes for evaluating expressions, at most `chunkRows` rows per step. */
 export function stepsOf(expressions: readonly BoundExpression[]): Steps {
   return new Steps(expressions, chunkRows)
 }
 
-/** Return the values of some expressions for every row of a batch. */
+/** Evaluate expressions for every row of a batch. The event loop may run between two expressions. */
 export function evaluated(
   values: readonly BoundExpression[],
   batch: Batch,
@@ -58,7 +61,11 @@ function* evaluatingTask(values: readonly BoundExpression[], batch: Batch, pacer
   return columns
 }
 
-/** Stream all rows that match, best first or in row order, step by step. `enough`: number of rows after which the caller stops. */
+/**
+ * Stream all rows that match, step by step. A search returns the best row first, a scan returns rows in row order.
+ * `names`: columns that the caller reads. `steps`: sizes of the steps. `enough`: number of rows after which the caller
+ * stops; default: no limit.
+ */
 export function* foundRows(
   { plan, source, pacer }: Run,
   names: readonly string[],
@@ -90,7 +97,7 @@ export function* foundRows(
   }
 }
 
-/** Return the number of matching rows after which a scan can end. */
+/** Return the number of matching rows after which a scan can end. `Infinity`: it must find all matching rows. */
 export function enoughFor(plan: Plan): number {
   const { grouping, distinct, order, offset, limit } = plan
   const isWhole = isRanked(plan) || grouping !== null || distinct || order.length > 0
@@ -98,8 +105,9 @@ export function enoughFor(plan: Plan): number {
 }
 
 /**
- * Return the best rows, as many as the plan asks for. If offset and limit count rows of the answer: return all that match, in row
- * order, so that later reads go part by part. A postfilter is applied to these rows.
+ * Return the rows of a search, the best row first, after offset and limit. If offset and limit count rows of the
+ * answer, return all matching rows instead, in row order, so that later steps read part by part. A filter that runs
+ * after the search is applied too.
  */
 export function rankedRows(plan: Plan, source: RowSource, pacer: Pacer): MaybePromise<RowHits> {
   return runTask(rankingTask(plan, source, pacer))
@@ -125,18 +133,18 @@ function* rankingTask(plan: Plan, source: RowSource, pacer: Pacer): Task<RowHits
     const match = () => searchText(text, before, wanted, source, pacer)
     found = yield* wait(meter === null ? match() : meter.within('match', match, rowsIn))
     if (near !== null && fusion !== null) {
-      // A postfilter needs all rows that either search returned.
+      // A filter after the search needs all rows that either search returned.
       const most = after === null ? to : Number.POSITIVE_INFINITY
       found = yield* fused(near, found, fusion, most, reader, pacer)
     }
   }
-  assert(found !== null, 'rows that are ranked are searched by something')
+  assert(found !== null, 'a ranked plan has a vector search or a text search')
   if (counted === 'answer' && near !== null) {
     const placeOf = ({ fragment, first }: Part) => rowPlace(reader.positionOf(fragment.id)!, first)
     found = yield* inRowOrder(found, placeOf, pacer)
   }
-  // A hybrid search has the same candidates on every page, so its pages count rows after the postfilter. A single search finds more
-  // rows for later pages, so its pages count rows before the postfilter.
+  // A hybrid search has the same candidates for every page, so offset and limit count rows after the filter. A single
+  // search returns more rows for later pages, so offset and limit count rows before the filter.
   const page = after !== null && fusion !== null ? found : sliceHits(found, from, found.offsets.length)
   if (after === null) return page
   const [first, end] = fusion === null ? [0, Number.POSITIVE_INFINITY] : [from, to]
@@ -144,7 +152,7 @@ function* rankingTask(plan: Plan, source: RowSource, pacer: Pacer): Task<RowHits
   return yield* wait(meter === null ? postfilter() : meter.within('thin', postfilter, rowsIn))
 }
 
-/** Which of the rows that a search returns the plan uses, best first. */
+/** Return the range of a search's rows that the plan uses. The rows are numbered from 0, the best row first. */
 export function foundWindow({ counted, offset, limit }: Plan): {
   readonly from: number
   readonly to: number
@@ -158,7 +166,7 @@ function rowsIn({ offsets }: RowHits): number {
   return offsets.length
 }
 
-/** Apply a postfilter to found rows; return the matches from number `first` to number `end`. */
+/** Apply a filter to the rows of a search. Return the matches from number `first` to number `end - 1`. */
 async function postfiltered(
   found: RowHits,
   after: BoundExpression,
@@ -176,7 +184,7 @@ async function postfiltered(
   return pickHits(found, Uint32Array.from(kept).subarray(first, end))
 }
 
-/** Return the names of the columns that some expressions read. */
+/** Return the names of the columns that the expressions read. */
 export function namesOf(expressions: readonly BoundExpression[]): readonly string[] {
   const names = new Set<string>()
   for (const { columns } of expressions) for (const name of columns) names.add(name)

@@ -1,4 +1,7 @@
-/** Exact vector search: measures every allowed row. Approximate searches are tested against it. */
+/**
+ * Exact vector search: measures the distance of every row that passes the filter. Tests compare approximate searches
+ * with it.
+ */
 import { searchSegment } from '../kernels/exact.js'
 import { chooseHits } from '../kernels/exact-plain.js'
 import type { Hits } from '../kernels/nearest.js'
@@ -16,7 +19,10 @@ import { maxSims } from './max-sim.js'
 import type { VectorSearch } from './plan.js'
 import type { RowSource } from './source.js'
 
-/** Return the `limit` nearest live rows that pass `filter`, have a vector, and are within the distance bounds. */
+/**
+ * Return the `limit` nearest live rows that pass `filter`, have a vector, and whose distance is within the bounds of
+ * `search`.
+ */
 export function searchExact(
   search: VectorSearch,
   filter: BoundExpression | null,
@@ -49,13 +55,16 @@ function* searchTask(
   return yield* found.merged(limit, pacer)
 }
 
-/** Some rows of a part. */
+/** A set of rows of a part. */
 export interface PartRows {
   readonly part: Part
   readonly rows: RowSet
 }
 
-/** Stream the live rows that pass a filter, part by part. `names`: columns to be read, in addition to those of the filter. */
+/**
+ * Stream the live rows that pass a filter, part by part. `names`: columns that the caller will read, in addition to
+ * those of the filter.
+ */
 export function* passingParts(
   source: RowSource,
   filter: BoundExpression | null,
@@ -73,15 +82,15 @@ export function* passingParts(
   }
 }
 
-/** Knows which rows of a fragment an index or segment covers. */
+/** An index or segment that tells which rows of a fragment it covers. */
 export type Cover = Pick<VectorIndexReader, 'covered'>
 
-/** Return the indexes on a field. */
+/** Return the vector indexes on a field. */
 export function coversOf({ id }: VectorField, { vectorIndexes }: TableReader): readonly Cover[] {
   return vectorIndexes.filter(({ field }) => field === id)
 }
 
-/** Return the covered ones of some rows. */
+/** Return only the rows that `cover` covers. */
 export function within({ part, rows }: PartRows, cover: Cover): PartRows {
   const covered = cover.covered(part.fragment)
   return { part, rows: rows.and(covered.slice(part.first, part.first + part.rows)) }
@@ -93,17 +102,20 @@ function withinAny(passing: PartRows, covers: readonly Cover[]): PartRows {
   return { part, rows: all.reduce((rows, more) => rows.or(more), RowSet.none(part.rows)) }
 }
 
-/** Collects measured rows, part by part. */
+/** Collects rows and their exact distances, part by part. */
 export class FoundRows {
   readonly parts = new Parts()
   readonly #lists: RankedHits[] = []
 
-  /** Add the `limit` nearest of rows measured in any order. `hits.partOf` refers to `parts`. */
+  /** Add the `limit` nearest rows of `hits`, which may be in any order. `hits.partOf` has part numbers of `parts`. */
   add(hits: RankedHits, limit: number): void {
     this.#lists.push(ranked(hits, limit, this.parts))
   }
 
-  /** Measure rows of a part; add the `limit` nearest that have a vector and are within the distance bounds. */
+  /**
+   * Compute the exact distances of rows of a part. Add the `limit` nearest rows that have a vector and whose distance
+   * is within the bounds.
+   */
   *measure(
     part: Part,
     rows: RowSet,
@@ -145,7 +157,7 @@ export class FoundRows {
     if (pacer.due()) yield pacer.pause()
   }
 
-  /** Merge all lists; return the `limit` nearest rows. */
+  /** Return the `limit` nearest of all added rows. */
   *merged(limit: number, pacer: Pacer): Task<RowHits> {
     const { partOf, offsets, distances } = yield* mergeHits(this.parts, this.#lists, limit, pacer)
     return {
@@ -157,10 +169,13 @@ export class FoundRows {
   }
 }
 
-/** Up to this share of a part, only the wanted rows are read. */
+/** If at most this share of a part's rows is needed, only these rows are read. */
 const fewShare = 1 / 16
 
-/** Vectors of a part: of all rows (`at` null), or only of the wanted rows, whose offsets are `at`, ascending. */
+/**
+ * Read the vectors of a part. `rows`: the needed rows. Returns the vectors of all rows with `at` null, or only the
+ * needed vectors with `at`: the offsets of their rows, ascending.
+ */
 function* vectorsAmong(
   reader: TableReader,
   part: Part,
@@ -179,12 +194,13 @@ function* vectorsAmong(
 
 type Nearest = Pick<RankedHits, 'offsets' | 'distances'>
 
-/** Return the `k` nearest rows of a part by (distance, offset), with distances from `lower` on if given. */
+/** Returns the `k` nearest rows of a part, sorted by (distance, offset). `lower`: minimum distance; default: none. */
 type Choose = (options: { readonly k: number; readonly lower?: number }) => Hits
 
 /**
- * The `limit` nearest rows of a part by (distance, row id). The kernel orders equal distances by offset. If row ids do not ascend
- * with offsets, all rows with the last distance are read and sorted here.
+ * Return the `limit` nearest rows of a part, sorted by (distance, row id). The kernel sorts rows of equal distance by
+ * offset. If row ids do not ascend with offsets, this function fetches all rows with the last distance and sorts them
+ * by row id.
  */
 function nearestIn(part: Part, ids: RunSequence, limit: number, search: Choose): Nearest {
   const k = Math.min(limit, part.rows)
@@ -206,7 +222,7 @@ function nearestIn(part: Part, ids: RunSequence, limit: number, search: Choose):
   return byId({ ordinals, distances }, part, ids, k)
 }
 
-/** The first `k` rows; rows at equal distances are sorted by row id. */
+/** Sort rows of equal distance by row id, and return the first `k` rows. `ids`: the row ids of the fragment. */
 function byId({ ordinals, distances }: Hits, { first }: Part, ids: RunSequence, k: number): Nearest {
   const offsets = ordinals.slice()
   for (let from = 0, to: number; from < offsets.length; from = to) {

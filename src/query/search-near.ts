@@ -1,7 +1,7 @@
 /**
- * Vector search with an index. Segments propose rows, whose exact distances are measured in the column. All unindexed rows are
- * measured, and all rows of a filter if they are few. The answer is never shorter than the number of matches, unless the caller
- * limited the effort.
+ * Vector search with an index. Each segment of the index returns candidates, whose exact distances are then measured.
+ * All unindexed rows are measured too. If only few rows pass the filter, the search measures all of them and does not
+ * use the index. The answer has `limit` rows if there are as many matches, unless the caller limited the effort.
  */
 import { assert } from '../errors.js'
 import { isFar, isPoor } from '../indexes/vector/recalls.js'
@@ -40,7 +40,7 @@ import type { RowSource } from './source.js'
 /** Minimum growth factor of the number of measured candidates. */
 const leastGrowth = 1.25
 
-/** As `searchExact`, with the index that `search` names. */
+/** Return the `limit` nearest rows like `searchExact`, but approximately, with the index `search.index`. */
 export function searchNear(
   search: VectorSearch,
   filter: BoundExpression | null,
@@ -65,7 +65,10 @@ class NearSearch {
 
   constructor(search: VectorSearch, isFiltered: boolean, limit: number, source: RowSource, pacer: Pacer) {
     const index = source.reader.vectorIndexes.find(({ name }) => name === search.index?.name)
-    assert(search.index !== null && index !== undefined, 'the plan asks an index that is not there')
+    assert(
+      search.index !== null && index !== undefined,
+      'the plan uses an index that the version does not have',
+    )
     this.#search = search
     this.#isFiltered = isFiltered
     this.#options = search.index
@@ -85,7 +88,7 @@ class NearSearch {
   *#searchAll(): Task<void> {
     const { reader } = this.#source
     const { signal } = this.#pacer
-    // If the caller set an effort, use the index, even if it costs more.
+    // If the caller set an effort, use the index, even if measuring all rows costs less.
     const isEffortGiven = Object.values(this.#options.effort).some(each => each !== undefined)
     if (!isEffortGiven && !(yield* this.#isCheaper(reader.liveRows, reader.layout.fragments.length))) {
       const cover = this.#search.fast ? this.#index : allRows
@@ -111,7 +114,7 @@ class NearSearch {
       if (each instanceof Promise) yield each
       else if (!each.rows.isNone) passing.push(each)
     }
-    if (!(yield* this.#isWorthAsking(passing))) {
+    if (!(yield* this.#isIndexWorthwhile(passing))) {
       yield* this.#measure(this.#search.fast ? passing.map(each => within(each, this.#index)) : passing)
       return
     }
@@ -132,14 +135,19 @@ class NearSearch {
     yield* this.#measure(passing.map(each => within(each, { covered })))
   }
 
-  /** Whether searching the index costs less than measuring all matching rows. Opens the index only if that is not obvious. */
-  *#isWorthAsking(passing: readonly PartRows[]): Task<boolean> {
+  /**
+   * Return whether searching the index costs less than computing the exact distances of all matching rows. Opens the
+   * index only if there are many rows.
+   */
+  *#isIndexWorthwhile(passing: readonly PartRows[]): Task<boolean> {
     const rows = passing.reduce((sum, { rows }) => sum + rows.count, 0)
     if (isLittle(rows, passing.length, this.#column(columnBytes(this.#search)))) return false
     return yield* this.#isCheaper(rows, passing.length)
   }
 
-  /** Whether searching the index costs less than measuring `rows` rows in so many parts. */
+  /**
+   * Return whether searching the index costs less than computing the exact distances of `rows` rows in `parts` parts.
+   */
   *#isCheaper(rows: number, parts: number): Task<boolean> {
     const { query, multi } = this.#search
     const column = this.#column(columnBytes(this.#search))
@@ -164,23 +172,31 @@ class NearSearch {
     return cost < measuring(rows, parts, column)
   }
 
-  /** The column in which rows are measured; `rowBytes`: bytes read per row. */
+  /** Describe the searched column to the cost model. `rowBytes`: bytes per row. */
   #column(rowBytes: number): MeasuredColumn {
     return measuredColumn(rowBytes, this.#source.reader.liveRows)
   }
 
-  /** Whether the segment's recall is too low, and the caller did not set an effort. */
+  /**
+   * Return whether the segment must not be used, because its recall is too low and the caller did not set an effort.
+   */
   #isPoor({ facts }: VectorIndexSegment, isFiltered: boolean): boolean {
     return !isEffortGiven(this.#options) && isPoor(facts, isFiltered)
   }
 
-  /** Number of candidates to ask a segment for first if `k` rows are wanted. With a refine factor, it is never increased. */
+  /**
+   * Return the number of candidates to request from a segment first, for `k` wanted rows. If the caller set a refine
+   * factor, no more candidates are requested later.
+   */
   #firstCandidates(opened: VectorIndexSegment, k: number): number {
     const { refineFactor } = this.#options
     return refineFactor === undefined ? opened.candidatesFor(k) : k * refineFactor
   }
 
-  /** Number of candidates to measure first. If rows are read one by one: the least number that can be enough. */
+  /**
+   * Return the number of candidates to measure first. `first`: number of requested candidates. If the column is not in
+   * memory, every row is read separately, so the result is the minimum number that can be enough.
+   */
   #firstMeasured(first: number, k: number, blur: Blur): number {
     if (this.#options.refineFactor !== undefined) return first
     if (this.#column(columnBytes(this.#search)).readRows === 0) return first
@@ -188,15 +204,18 @@ class NearSearch {
   }
 
   /**
-   * Search a segment and add the rows that it proposes. `allowed`: the only rows to return, null for all. Returns false if all
-   * allowed rows must be measured instead: because that costs no more, or because the segment would return too few rows, or too few
-   * of the nearest.
+   * Search a segment and add the nearest of its candidates. `allowed`: the rows that may be returned; null: all rows of
+   * the segment.
+   *
+   * Returns false if the caller must measure all allowed rows instead. The reason is that this costs no more, or that
+   * the segment returns too few rows or too few of the nearest rows.
    */
   *#searchSegment(segment: SegmentReader<VectorIndexSegment>, allowed: AllowedRows | null): Task<boolean> {
     const { effort, refineFactor } = this.#options
     if (allowed?.count === 0) return true
     const opened = yield* wait(segment.open(this.#pacer.signal))
-    // Deleted rows may be those near the query, like rows that a filter excludes.
+    // A segment with deleted rows counts as filtered, because the deleted rows may be the nearest rows, like rows that
+    // a filter excludes.
     if (this.#isPoor(opened, allowed !== null)) return false
     const { facts } = opened
     const blur = opened.blurFor(allowed !== null)
@@ -226,7 +245,7 @@ class NearSearch {
       if (enough > ordinals.length && ordinals.length >= count) continue
       if (!isEffortGiven(this.#options) && isFar(facts, candidates.farthest(1))) return false
       const found = candidates.nearerThan(this.#search.upper)
-      // The range of distances may hold rows that the segment did not propose.
+      // More rows may be within the range of distances than the segment returned.
       if (this.#search.upper !== undefined && found.offsets.length < k && !mayBeShort) return false
       this.#found.add(found, this.#limit)
       this.#source.meter?.ended(refineFactor === undefined ? ended : 'limited')
@@ -235,7 +254,7 @@ class NearSearch {
     return false
   }
 
-  /** Measure the next candidates, up to rank `to`. */
+  /** Compute the exact distances of the candidates with the ranks from `candidates.measured` to `to - 1`. */
   *#measureCandidates(
     segment: SegmentReader<VectorIndexSegment>,
     candidates: NearCandidates,
@@ -274,11 +293,11 @@ class NearSearch {
       }
       if (this.#pacer.due()) yield this.#pacer.pause()
     }
-    assert(count === ranks.length, 'an index proposed a row that is not live')
+    assert(count === ranks.length, 'an index returned a candidate that is not live')
     candidates.measured = to
   }
 
-  /** Distances of rows that all have a vector. */
+  /** Compute the exact distances of rows. All rows must have a vector. */
   *#distances(vectors: Vectors, rows: Uint32Array): Task<Float32Array> {
     const { metric, multi } = this.#search
     const { meter } = this.#source
@@ -290,11 +309,11 @@ class NearSearch {
     }
     const all = RowSet.of(rowsOf(vectors), rows)
     const found = yield* wait(maxSims(vectors, all, multi, metric, meter, this.#pacer))
-    assert(found.offsets.length === rows.length, 'an index proposed a row without a vector')
+    assert(found.offsets.length === rows.length, 'an index returned a candidate without a vector')
     return found.distances
   }
 
-  /** Measure the live ones of some rows of a fragment. */
+  /** Compute the exact distances of the live rows of a fragment that are in `rows`. */
   *#measureIn(fragment: Fragment, rows: RowSet): Task<void> {
     const { reader } = this.#source
     for (const part of yield* wait(reader.partsOf(fragment, this.#pacer.signal))) {
@@ -312,10 +331,13 @@ class NearSearch {
   }
 }
 
-/** Covers all rows. */
+/** Covers all rows. Used to search all rows without an index. */
 const allRows: Cover = { covered: fragment => RowSet.all(fragment.rows) }
 
-/** Bytes read per row. Rows with lists are assumed to have as many vectors as the query; each pair is measured. */
+/**
+ * Return the bytes per row for the cost model. A row with a list is assumed to have as many vectors as the query,
+ * because their number is not known. Every pair of a query vector and a row vector counts.
+ */
 function columnBytes(search: VectorSearch): number {
   const bytes = vectorBytes(search)
   return search.multi === null ? bytes : listBytes(search.multi.length ** 2, bytes)
@@ -325,7 +347,7 @@ function vectorBytes({ field: { type }, query }: VectorSearch): number {
   return query.length * (elementKind(vectorType(type)!) === 'u8' ? 1 : 4)
 }
 
-/** Rows by fragment, by offset in the fragment. */
+/** Join the rows of the parts of each fragment, as offsets in the fragment. */
 function rowsByFragment(all: readonly PartRows[]): ReadonlyMap<Fragment, RowSet> {
   const bits = new Map<Fragment, Bitset>()
   for (const { part, rows } of all) {

@@ -1,7 +1,10 @@
 /**
- * Full-text search with BM25 over all segments of an index and all unindexed rows, so that scores do not depend on how rows were
- * indexed. The number of rows and their average length count live rows only. The number of rows with a term includes rows that were deleted
- * since their segment was built, until segments are merged (STORAGE S21): excluding them would mean reading all postings.
+ * Full-text search with BM25. The statistics of BM25 cover all segments of an index and all unindexed rows together. So
+ * scores do not depend on the division of the rows into segments.
+ *
+ * The number of rows and their average length count only live rows. The number of rows with a term also counts rows
+ * that were deleted after their segment was built, until segments are merged (STORAGE S21). To exclude them, a search
+ * would have to read all postings.
  */
 import {
   bm25,
@@ -39,12 +42,15 @@ import {
 import { type Passing, type TextUnit, unitsOf } from './text-units.js'
 import { distanceFor, type TextLeaf, wantedTerms } from './wanted-terms.js'
 
-/** Up to this many rows, insertion sort is faster than `sort()`. */
+/** Maximum number of rows for which insertion sort is faster than `sort()`. */
 const fewRows = 32
-/** Rows ranked between two checks of the clock. */
+/** Number of rows that are ranked between two checks whether to let the event loop run. */
 const rankedAtOnce = 8192
 
-/** Return the `limit` live rows with the best scores that pass `filter`, ties by row id. Infinity: all matches, in row order. */
+/**
+ * Return the `limit` live rows with the best scores that match and pass `filter`, sorted by (score, row id). If `limit`
+ * is `Infinity`, return all matches in row order.
+ */
 export function searchText(
   search: TextSearch,
   filter: BoundExpression | null,
@@ -58,7 +64,7 @@ export function searchText(
 /** A searched column. */
 interface Searched {
   readonly units: readonly TextUnit[]
-  /** Number of live rows that have a term. */
+  /** Number of live rows whose text has at least one term. */
   readonly docs: number
   readonly corpus: Corpus
 }
@@ -97,7 +103,7 @@ class TextRun {
     return yield* this.#ranked(yield* rows, limit)
   }
 
-  /** The rows that pass the filter; null: every live row. */
+  /** Return the rows that pass the filter. Null: all live rows. */
   *#passing(filter: BoundExpression | null): Task<Passing | null> {
     if (filter === null && this.#source.difference === null) return null
     const bits = new Map<Fragment, Bitset>()
@@ -114,14 +120,18 @@ class TextRun {
     return new Map(Array.from(bits, ([fragment, own]) => [fragment, RowSet.ofBits(own)]))
   }
 
-  /** The rows with the `limit` best scores and all ties of the last one, perhaps with others. */
+  /**
+   * Return a superset of the best `limit` matches of a node. It includes all rows with the same score as the last of
+   * them, because the caller sorts these by row id.
+   */
   *#best(node: TextNode, limit: number): Task<ScoredPlaces> {
     switch (node.kind) {
       case 'match':
       case 'phrase':
         return yield* this.#found(node, limit)
       case 'best': {
-        // A row among the best of all is among the best of the node that gives its score.
+        // A row's score is the best score of all nodes. So one of the best rows is also among the best rows of the node
+        // with its score.
         let best = noPlaces
         for (const each of node.of)
           best = yield* this.#mixed(best, yield* this.#best(each, limit), mixings.best)
@@ -132,7 +142,7 @@ class TextRun {
     }
   }
 
-  /** All rows that match. */
+  /** Return all matches of a node. */
   *#all(node: TextNode): Task<ScoredPlaces> {
     switch (node.kind) {
       case 'match':
@@ -165,7 +175,7 @@ class TextRun {
     return rows
   }
 
-  /** The rows of a leaf. `limit`: null for all. */
+  /** Return the best `limit` matches of a leaf and rows with the same score. Null: all matches. */
   *#found(leaf: TextLeaf, limit: number | null): Task<ScoredPlaces> {
     const { units, corpus } = this.#columns[leaf.column]!
     const query = yield* this.#weighted(leaf)
@@ -180,7 +190,7 @@ class TextRun {
           : bestRows(segment, query, corpus, { k: limit, allowed, floor }, this.#pacer),
       )
       if (found.ordinals.length === 0) continue
-      // `limit` rows have at least this score, so rows of later units must reach it too.
+      // `limit` rows have at least this score, so rows of later units with a lower score are not needed.
       if (limit !== null && found.scores.length >= limit) floor = Math.max(floor, found.scores[limit - 1]!)
       const { ordinals, scores } = limit === null ? found : byOrdinal(found, unit.isById ? limit : Infinity)
       lists.push({ places: yield* unit.places(ordinals), scores })
@@ -188,7 +198,7 @@ class TextRun {
     return lists.length === 0 ? noPlaces : joined(lists)
   }
 
-  /** The terms of a leaf with their weights; null: no row can match. */
+  /** Return the terms of a leaf with their weights. Null: the leaf has no terms, so no row matches. */
   *#weighted(leaf: TextLeaf): Task<SegmentQuery | null> {
     if (leaf.terms.length === 0) return null
     if (leaf.kind === 'phrase') {
@@ -218,21 +228,23 @@ class TextRun {
     return yield* expanded(segments, term, distance, leaf.prefixLength, leaf.mostExpansions, this.#pacer)
   }
 
-  /** The maximum score of a row for a term. */
+  /** Return the maximum score that a row can get for one term. */
   #maxScore({ column }: TextLeaf, term: string): number {
     const { units, docs } = this.#columns[column]!
     const having = units.reduce((sum, { segment }) => sum + (segment.find(term)?.docs ?? 0), 0)
-    // Deleted rows with the term may outnumber all live rows.
+    // `having` counts deleted rows too, so it may exceed the number of live rows.
     return (bm25.k1 + 1) * inverseFrequency(Math.min(having, docs), docs)
   }
 
-  /** The best `limit` of some rows, ties by row id. Infinity: all of them, in row order. */
+  /**
+   * Return the best `limit` rows, sorted by (score, row id). If `limit` is `Infinity`, return all rows in row order.
+   */
   *#ranked(rows: ScoredPlaces, limit: number): Task<RowHits> {
     const { reader } = this.#source
     const isAll = limit === Number.POSITIVE_INFINITY
     const { places, scores } = isAll ? rows : bestOf(rows, limit)
     const parts = new Parts()
-    // The rows are ranked in chunks, because there may be any number of wanted rows or ties.
+    // Rank the rows in chunks, because the limit or the number of rows with equal scores may be large.
     const lists: RankedHits[] = []
     const capacity = isAll ? places.length : Math.min(places.length, rankedAtOnce)
     const partOf = new Uint32Array(capacity)
@@ -274,7 +286,7 @@ class TextRun {
   }
 }
 
-/** The first rows, at most `most`, sorted by ordinal. */
+/** Return the first rows, at most `most`, sorted by ordinal. */
 function byOrdinal({ ordinals, scores }: ScoredRows, most: number): ScoredRows {
   const count = Math.min(most, ordinals.length)
   if (count > fewRows) return manyByOrdinal(ordinals, scores, count)
@@ -292,7 +304,7 @@ function byOrdinal({ ordinals, scores }: ScoredRows, most: number): ScoredRows {
   return sorted
 }
 
-/** Sorts plain numbers, so that the engine needs no call per comparison. */
+/** Sort many rows by ordinal. Sorts a typed array of integers, because this needs no calls of a comparison function. */
 function manyByOrdinal(ordinals: Uint32Array, scores: Float32Array, count: number): ScoredRows {
   const keys = new BigUint64Array(count)
   const halves = new Uint32Array(keys.buffer)

@@ -1,19 +1,20 @@
 /**
- * Finds a value by its rank, without sorting all values. A radix selection: each of four passes counts the values by 16 bits of
- * their key, and keeps the values of the bucket that has the rank. The time is linear for all inputs.
+ * Finds a value by its rank without sorting all values, by radix selection. Values become sortable 64-bit keys. Each of
+ * four passes counts the values by 16 bits of their keys, and keeps only the values of the bucket that contains the
+ * rank. The time is linear for all inputs.
  */
 import type { Pacer } from '../primitives/pacer.js'
 
-/** Values between two checks of the pacer. */
+/** Number of values that are processed between two checks whether to let the event loop run. */
 const valuesAtOnce = 64 * 1024
 const buckets = 1 << 16
 const signBit = 0x80000000
-/** High word of the greatest key. */
+/** High word of the key of NaN, which is the greatest key. */
 const keyOfNaN = 0xfff80000
 
 /**
- * Return the value that would be at `rank` if the values were sorted, and the value after it (the value itself, if it is the
- * last one). NaN is the greatest value; -0 equals 0. Overwrites `values`.
+ * Return the value that would be at index `rank` if the values were sorted, and the value after it. If `rank` is the
+ * last index, both are the same value. NaN counts as the greatest value, and -0 equals 0. Overwrites `values`.
  */
 export async function selectRank(
   values: Float64Array,
@@ -26,7 +27,7 @@ export async function selectRank(
     await pacer.turn()
   }
   const counts = new Uint32Array(buckets)
-  /** The least key above the bucket of the last pass that had one: high word, low word. */
+  // High and low word of the minimum key that is greater than all kept keys. Infinity: no such key.
   const above = new Float64Array([Number.POSITIVE_INFINITY, 0])
   let length = values.length
   let wanted = rank
@@ -75,7 +76,7 @@ export async function selectRank(
 /** Replace values by keys whose order as unsigned integers is the order of the values. */
 function encode(values: Float64Array, keys: Uint32Array, from: number, to: number): void {
   for (let i = from; i < to; i++) {
-    // The bits of NaN and of zero may have a sign.
+    // NaN and zero may have a sign bit, so first replace them by one NaN and by 0.
     if (Number.isNaN(values[i])) {
       keys[2 * i + 1] = keyOfNaN
       keys[2 * i] = 0

@@ -1,4 +1,4 @@
-/** Splits the rows of a scan into slices of about equal cost, by file metadata, without reading rows. */
+/** Splits the rows of a scan into slices of about equal bytes. Reads only file metadata, no rows. */
 import type { Fragment } from '../manifest/layout.js'
 import { inParallel } from '../primitives/in-parallel.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -9,9 +9,11 @@ import type { Plan } from './plan.js'
 import { namesOf } from './run.js'
 import { RowSource } from './source.js'
 
-/** The rows `from .. to` of a version, counted among its live rows. */
+/** A range of the live rows of a version. */
 export interface Slice {
+  /** Number of live rows of the version before the slice. */
   readonly from: number
+  /** Number of live rows of the version before the end of the slice. */
   readonly to: number
   /** Number of these rows that may pass the filter. */
   readonly rows: number
@@ -19,23 +21,27 @@ export interface Slice {
   readonly bytes: number
 }
 
-/** Size of a slice if the caller sets no number of slices. */
+/** Approximate bytes of a slice if the caller does not set the number of slices. */
 const sliceBytes = 64 * 1024 * 1024
-/** A cut moves to the end of a batch of the file if that is at most this share of a slice away. */
+/** Maximum distance, as a share of a slice, by which a cut is moved so that it is at the start or end of a part. */
 const nearPart = 1 / 10
-/** Footers of files that are read in parallel. */
+/** Number of files whose footers are read in parallel. */
 const readAhead = 16
 
-/** Rows of one batch of a file. */
+/** The live rows of one part. */
 interface Piece {
+  /** Number of live rows of the version before the part. */
   readonly from: number
+  /** Number of live rows of the part. */
   readonly rows: number
+  /** Approximate stored bytes of these rows, in the columns that are read. */
   readonly bytes: number
 }
 
 /**
- * Return at most `most` slices of about equal bytes; null: one per 64 MiB, at most `limit`. Fragments without a possible match
- * count as empty, and no slice is empty. Reads footers of the other fragments' files.
+ * Return slices of about equal bytes. `most`: maximum number of slices; null: one slice per 64 MiB, at most `limit`.
+ * Fragments whose statistics exclude a match count as empty. No slice is empty. Reads the footers of the other
+ * fragments.
  */
 export async function planSlices(
   plan: Plan,
@@ -79,7 +85,7 @@ function cut(pieces: readonly Piece[], total: number, count: number): readonly S
   const each = total / count
   const slices: Slice[] = []
   let open: Slice | null = null
-  // `before`: bytes before the piece. `next`: position of the next cut.
+  // `before`: bytes of all pieces before this piece. `next`: bytes before the next cut.
   let before = 0
   let next = each
   for (const piece of pieces) {
@@ -100,7 +106,10 @@ function cut(pieces: readonly Piece[], total: number, count: number): readonly S
   return slices
 }
 
-/** The row at byte `at` of a piece: its first row or its end, if that is at most `near` bytes away. */
+/**
+ * Return the row at which a piece is cut: the row at byte `at`, or the start or end of the piece if that is at most
+ * `near` bytes away.
+ */
 function cutIn({ rows, bytes }: Piece, at: number, near: number): number {
   if (at <= near) return 0
   return at >= bytes - near ? rows : Math.round((at / bytes) * rows)

@@ -1,7 +1,8 @@
 /**
- * Finds the first rows in an order, out of many. The caller adds rows batch by batch and gets back their tags in order.
+ * Sorts many rows and returns only the first of them. The caller adds rows batch by batch, each with a number (its
+ * tag), and gets back the tags of the first rows in order.
  *
- * Keeps only rows that can still be among the first. The sort is stable.
+ * The sorter drops rows that cannot be among the first rows. The sort is stable.
  */
 import type { Column } from '../arrow/column.js'
 import type { DataType } from '../arrow/types.js'
@@ -9,24 +10,30 @@ import type { Pacer } from '../primitives/pacer.js'
 import { sortedByWords } from '../primitives/radix.js'
 import { type KeyBatch, type KeyOrder, KeyStore } from './key-store.js'
 
-/** Fewer rows are sorted by comparison: radix sort would cost more. */
+/** Minimum number of rows for which radix sort is faster than a sort with comparisons. */
 const fewRows = 16 * 1024
 
-/** Minimum number of rows kept before rows that cannot be among the first are discarded. */
+/** Minimum number of kept rows at which the sorter drops rows that cannot be among the first rows. */
 const keepAtLeast = 64 * 1024
-/** Rows sorted, or merged, between two checks of the clock. */
+/** Number of rows that are sorted or merged between two checks whether to let the event loop run. */
 const runRows = 4 * 1024
 
-/** Call `add` for each batch, then `finish` once. */
+/** Sorts rows of key columns. Call `add` for each batch, then `finish` once. */
 export class Sorter {
   readonly #keep: number
   #store: KeyStore
-  /** The caller's tag of each kept row. */
+  /** By kept row: the tag that the caller gave it. */
   #tags: Float64Array
-  /** Index of the last of the wanted rows; null while there are fewer rows. */
+  /**
+   * After rows were dropped: index of the last kept row. New rows that do not sort before it are not needed. Null: no
+   * rows were dropped yet.
+   */
   #last: number | null = null
 
-  /** `keep`: number of wanted rows. `rows`: maximum number of added rows, so that memory is allocated once. */
+  /**
+   * `keep`: number of rows to return. `rows`: maximum number of rows that will be added; it limits the memory to
+   * allocate.
+   */
   constructor(types: readonly DataType[], orders: readonly KeyOrder[], keep: number, rows: number) {
     this.#keep = Math.min(keep, rows)
     const capacity = Math.min(rows, this.#mostKept())
@@ -38,7 +45,7 @@ export class Sorter {
     return Math.max(keepAtLeast, 4 * this.#keep)
   }
 
-  /** Add rows by their key columns; `tags[i]` identifies row `i`. */
+  /** Add rows. `columns`: their key columns. `tags[i]`: the tag of row `i`. */
   async add(columns: readonly Column[], tags: Float64Array, pacer: Pacer): Promise<void> {
     if (this.#keep === 0) return
     const batch = this.#store.batch(columns)
@@ -50,7 +57,7 @@ export class Sorter {
     }
   }
 
-  /** Return the tags of the first rows, in order. */
+  /** Return the tags of the first rows in order. */
   async finish(pacer: Pacer): Promise<Float64Array> {
     const order = await this.#sorted(pacer)
     return this.#tagsOf(order.subarray(0, this.#keep), pacer)
@@ -91,7 +98,10 @@ export class Sorter {
     this.#last = this.#keep - 1
   }
 
-  /** The kept rows in order: by radix sort if the words alone decide the order, else by sorting short runs and merging neighbours. */
+  /**
+   * Return the kept rows in order. Uses radix sort if the words of the keys alone decide the order. Otherwise it sorts
+   * short ranges of rows and merges adjacent ranges.
+   */
   async #sorted(pacer: Pacer): Promise<Uint32Array> {
     const store = this.#store
     const { count } = store
@@ -119,14 +129,14 @@ export class Sorter {
   }
 }
 
-/** Two adjacent sorted runs: the rows from `from` up to `middle`, and from there up to `end`. */
+/** Two adjacent sorted ranges of rows: from `from` to `middle - 1`, and from `middle` to `end - 1`. */
 interface Runs {
   readonly from: number
   readonly middle: number
   readonly end: number
 }
 
-/** Merge two sorted runs of `rows` into `out`; of equal rows, that of the left run comes first. */
+/** Merge two sorted ranges of `rows` into `out`. Of equal rows, the row of the left range comes first. */
 async function merge(
   store: KeyStore,
   rows: Uint32Array,

@@ -1,11 +1,14 @@
 /**
- * The columns that expressions of a query can read: those of the table, and those that a query computes.
+ * Reads the columns that the expressions of a query can use: the columns of the table, and columns that the query
+ * computes.
  *
- * - `_rowid`: stable as long as the row exists, unique in its table (uint64)
- * - `_rowoffset`: number of live rows of this version before the row (uint64)
- * - `_distance`: only in vector searches (float32; l2 squared, 1 - cos, 1 - dot)
- * - `_score`: only in text searches (float32; BM25)
- * - `_relevance_score`: only in hybrid searches, which rank by it (float32); a row that only one search returned has NULL for the other
+ * Computed columns:
+ * - `_rowid` (uint64): the id of the row. It is unique in the table and never changes.
+ * - `_rowoffset` (uint64): the number of live rows of this version before the row.
+ * - `_distance` (float32): the distance of a vector search (l2 squared, 1 - cos, 1 - dot).
+ * - `_score` (float32): the BM25 score of a text search.
+ * - `_relevance_score` (float32): the value by which a hybrid search ranks rows. If only one of the two searches
+ *   returned a row, the row's `_distance` or `_score` of the other search is NULL.
  *
  * An answer to several query vectors also has `query_index`.
  */
@@ -39,7 +42,8 @@ import type { Meter } from './meter.js'
 
 const uint64 = { kind: 'int', bits: 64, signed: false } as const
 
-// Nullable, because Lance declares them so and clients compare schemas of answers. Only hybrid searches return some nulls.
+// The computed columns are nullable, because Lance declares them so and clients compare the schemas of answers. Only
+// hybrid searches return NULLs.
 export const rowIdField: Field = { name: '_rowid', type: uint64, nullable: true }
 export const rowOffsetField: Field = { name: '_rowoffset', type: uint64, nullable: true }
 
@@ -48,7 +52,7 @@ const distanceField: Field = { name: searchColumns.distance, type: float32, null
 const scoreField: Field = { name: searchColumns.score, type: float32, nullable: true }
 const relevanceField: Field = { name: searchColumns.relevance, type: float32, nullable: true }
 
-/** Which searches rank the rows of a query. */
+/** The kind of search that ranks the rows of a query. */
 export type SearchedBy = 'nothing' | 'vector' | 'text' | 'both'
 
 /** The columns that each kind of search adds. */
@@ -59,14 +63,16 @@ export const searchedFields: Readonly<Record<SearchedBy, readonly Field[]>> = {
   both: [distanceField, scoreField, relevanceField],
 }
 
-/** First column of an answer to several query vectors: the number of the query that the row belongs to. */
+/**
+ * First column of an answer to several query vectors: the number of the query vector to which the row belongs, from 0.
+ */
 export const queryIndexField: Field = {
   name: 'query_index',
   type: { kind: 'int', bits: 32, signed: true },
   nullable: false,
 }
 
-/** All columns that queries compute. */
+/** All computed columns, except `query_index`. */
 export const computedFields: readonly Field[] = [
   rowIdField,
   rowOffsetField,
@@ -75,7 +81,7 @@ export const computedFields: readonly Field[] = [
   relevanceField,
 ]
 
-/** The readable columns of a table, shared by all its queries. */
+/** The columns that expressions over a table can use. All queries on the same schema share the object. */
 class Readable {
   readonly fields: ReadonlyMap<string, TableField>
   readonly #own: readonly Field[]
@@ -105,49 +111,56 @@ class Readable {
   }
 }
 
-/** By schema, weakly: a schema belongs to the versions of a table, and goes with the last of them. */
+/** Readable columns by schema. The map is weak, so an entry is dropped with its schema. */
 const readables = new WeakMap<TableSchema, Readable>()
 
-/** Return the schema that expressions are bound to: columns of the table and those that the search adds. */
+/**
+ * Return the schema to which expressions are bound: the columns of the table, row numbers, and the columns that the
+ * search adds.
+ */
 export function sourceSchema(schema: TableSchema, by: SearchedBy = 'nothing'): Schema {
   return Readable.of(schema).schema(by)
 }
 
 /** Number of parts whose columns a query keeps in memory. */
 const heldParts = 2
-/** A query that takes more than this share of the rows of a part reads whole columns. */
+/** A query that reads at least this share of the rows of a part reads whole columns. */
 const wholeShare = 1 / 8
-/** Most bytes of stretches fetched together: joining more would block the event loop. */
+/** Maximum bytes of stretches that are fetched together. Joining more would block the event loop. */
 const stretchBytes = 16 * 1024 * 1024
 
-/** A run of rows of one part, read ahead: columns by name. */
+/** A range of rows of one part that was read ahead. */
 interface HeldRun {
   readonly part: Part
+  /** Offset of the first row. */
   readonly from: number
+  /** Offset after the last row. */
   readonly to: number
+  /** The rows of each column, by column name. */
   readonly columns: ReadonlyMap<string, RunOfColumn>
 }
 
 /** Reads rows of one version for one query. */
 export class RowSource {
   readonly reader: TableReader
-  /** The only rows that the source has; null: all. */
+  /** The rows that the source has, if the query compares versions. Null: all rows. */
   readonly difference: Difference | null
-  /** Counts rows and time of each step; null: not analyzed. */
+  /** Measures the steps of the query. Null: the query is not measured. */
   readonly meter: Meter | null
   readonly #pacer: Pacer
   readonly #fields: ReadonlyMap<string, TableField>
   /**
-   * Columns of the last parts, the latest last. Rows are taken in small batches, within a part or across two. Without this, a column
-   * larger than the cache would be loaded again for each batch.
+   * Columns of the last parts that were read; the latest part is the last entry. A query reads many small batches of
+   * the same part or of two parts. Without this map, a column that is larger than the cache would be loaded again for
+   * each batch.
    */
   readonly #held = new Map<Part, Map<TableField, Column>>()
-  /** The run of rows that `expect` read last. */
+  /** The range of rows that `expect` read last. */
   #run: HeldRun | null = null
-  /** Number of rows taken from each part. */
+  /** By part: the number of rows that the query has read. */
   readonly #taken = new Map<Part, number>()
 
-  /** `other`: leave out the rows that are at the same position in this version. */
+  /** `other`: a version to compare with. The source leaves out the rows that have the same position in it. */
   constructor(
     reader: TableReader,
     pacer: Pacer,
@@ -161,12 +174,12 @@ export class RowSource {
     this.#fields = Readable.of(reader.schema).fields
   }
 
-  /** Return the table's field with that name; undefined for a column that the query computes. */
+  /** Return the table's field with this name. Return undefined for a computed column. */
   field(name: string): TableField | undefined {
     return this.#fields.get(name)
   }
 
-  /** Start to load columns of a part that a later call will need. */
+  /** Start to load columns of a part that a later call will read. `names`: the columns. */
   prefetch(part: Part, names: readonly string[]): void {
     const fields = [...new Set(names)].map(name => this.#fields.get(name))
     this.reader.prefetch(
@@ -175,7 +188,10 @@ export class RowSource {
     )
   }
 
-  /** Return all rows of a part, deleted rows too, with the columns `names`. Does not copy columns that are in memory. */
+  /**
+   * Return all rows of a part, including deleted rows, with the columns `names`. Does not copy columns that are in
+   * memory.
+   */
   partBatch(part: Part, names: readonly string[]): MaybePromise<Batch> {
     return runTask(this.#partBatch(part, names))
   }
@@ -192,7 +208,9 @@ export class RowSource {
     return { schema: { fields }, length: part.rows, columns }
   }
 
-  /** Return the min/max statistics of a part's stretches, by column, where files have them. */
+  /**
+   * Return the min/max statistics of a part's stretches, by column. Columns whose files have no statistics are missing.
+   */
   *stretches(part: Part, names: readonly string[]): Task<ReadonlyMap<string, StretchZones>> {
     const found = new Map<string, StretchZones>()
     for (const name of names) {
@@ -204,7 +222,10 @@ export class RowSource {
     return found
   }
 
-  /** Whether so few rows of stretches are wanted that their blocks are read instead of whole columns. */
+  /**
+   * Return whether a filter must read single stretches (`stretchBatch`) instead of whole columns. `rows`: number of
+   * rows in the needed stretches.
+   */
   isFetched(part: Part, rows: number, names: readonly string[]): boolean {
     if (rows > part.rows / 2) return false
     const fields = names.map(name => this.#fields.get(name)).filter(field => field !== undefined)
@@ -213,7 +234,7 @@ export class RowSource {
     return (this.reader.storedBytes(part, fields) * rows) / part.rows <= stretchBytes
   }
 
-  /** As `partBatch`, for the rows of some stretches. Reads only their blocks. */
+  /** Return the rows `offsets` of a part, with the columns `names`. Reads only the blocks with these rows. */
   *stretchBatch(part: Part, offsets: Uint32Array, names: readonly string[]): Task<Batch> {
     const fields = names.map(name => this.#fields.get(name))
     const stored = fields.filter(field => field !== undefined)
@@ -258,7 +279,7 @@ export class RowSource {
     return held
   }
 
-  /** Return the columns `names` of some rows. `owned`: as copies that share no memory with the cache. */
+  /** Return rows with the columns `names`. `owned`: whether the batch must not share memory with the cache. */
   batch(hits: RowHits, names: readonly string[], owned: boolean): MaybePromise<Batch> {
     return runTask(this.#batch(hits, names, owned))
   }
@@ -294,7 +315,9 @@ export class RowSource {
     return { schema: { fields }, length: offsets.length, columns }
   }
 
-  /** Stream the columns `names` of rows of several parts, `rows` rows at a time, as copies. Reads every part once. */
+  /**
+   * Stream rows of several parts with the columns `names`, as copies, in batches of `rows` rows. Reads every part once.
+   */
   async *batches(hits: RowHits, names: readonly string[], rows: number): AsyncGenerator<Batch> {
     const fields = names.map(name => this.#fields.get(name) ?? computedField(name))
     const { taken, position } = partition(hits.parts, hits.partOf!, hits.offsets)
@@ -332,7 +355,7 @@ export class RowSource {
     }
   }
 
-  /** Read rows of some columns, part by part. */
+  /** Read rows of several parts. Returns, for each part, the rows of each field. */
   *#rowsOf(
     taken: readonly Taken<Part>[],
     fields: readonly TableField[],
@@ -361,8 +384,8 @@ export class RowSource {
   }
 
   /**
-   * Read ahead the rows that the caller will ask for in small batches, if the columns of their part do not fit in memory: all rows
-   * between the first and the last of them.
+   * Read ahead the rows that the caller will then read in small batches. Does this only if the columns of their part
+   * are too large for the cache. Reads all rows between the first and the last of these rows.
    */
   expect({ parts, partOf, offsets }: RowHits, names: readonly string[]): MaybePromise<void> {
     const part = parts[0]
@@ -377,7 +400,7 @@ export class RowSource {
   }
 
   *#readRun(part: Part, from: number, to: number, fields: readonly TableField[]): Task<void> {
-    // Release the previous run before reading this one.
+    // Release the memory of the previous range before reading the next range.
     this.#run = null
     const held = this.#held.get(part)
     const loading = fields.map(field => {
@@ -396,7 +419,7 @@ export class RowSource {
     this.#run = { part, from, to, columns }
   }
 
-  /** Return the run that was read ahead, if it has the rows `offsets` of all `fields`. */
+  /** Return the range that was read ahead, if it has the rows `offsets` of all `fields`. Otherwise return null. */
   #runWith(part: Part, offsets: Uint32Array, fields: readonly TableField[]): HeldRun | null {
     const run = this.#run
     if (run?.part !== part || !fields.every(({ name }) => run.columns.has(name))) return null
@@ -404,7 +427,10 @@ export class RowSource {
     return run
   }
 
-  /** Read rows of a part of which this query keeps columns. `isWhole`: keep all its columns. */
+  /**
+   * Read rows of a part whose columns this query keeps in memory. `isWhole`: whether to read and keep all `fields` as
+   * whole columns.
+   */
   *#rowsHeld(
     some: Taken<Part>,
     fields: readonly TableField[],
@@ -434,14 +460,16 @@ export class RowSource {
     return found
   }
 
-  /** Count `more` rows of a part; return whether this query now takes so many that whole columns are read. */
+  /**
+   * Count `more` read rows of a part. Return whether the query has read so many rows that it should read whole columns.
+   */
   #isTakenWhole(part: Part, more: number): boolean {
     const rows = (this.#taken.get(part) ?? 0) + more
     this.#taken.set(part, rows)
     return rows >= part.rows * wholeShare
   }
 
-  /** Return the ids of rows of a part, by offset. `offsets`: null for all rows. */
+  /** Return the row ids of rows of a part. `offsets`: the offsets of the rows; null: all rows. */
   rowIds({ fragment, first, rows }: Part, offsets: Uint32Array | null): MaybePromise<Float64Array> {
     return whenResolved(this.reader.rowIds(fragment, this.#pacer.signal), runs => {
       if (offsets !== null && offsets.length < rows / 16) {
@@ -453,14 +481,17 @@ export class RowSource {
     })
   }
 
-  /** Compute `_rowid` or `_rowoffset` for rows of a part. `offsets`: null for all rows. */
+  /** Compute `_rowid` or `_rowoffset` for rows of a part. `offsets`: the offsets of the rows; null: all rows. */
   #computed(name: string, part: Part, offsets: Uint32Array | null): MaybePromise<Column> {
     if (name === rowIdField.name) return whenResolved(this.rowIds(part, offsets), rowIdColumn)
-    assert(name === rowOffsetField.name, `a query makes no column ${name} of a part`)
+    assert(name === rowOffsetField.name, `column ${name} cannot be computed for a part`)
     return runTask(this.#rowOffsets(part, offsets))
   }
 
-  /** Return how many live rows of the version come before a live row of a part. */
+  /**
+   * Return the number of live rows of the version before a row. `offset`: offset of the row in its part; the row must
+   * be live.
+   */
   rowOffset(part: Part, offset: number): MaybePromise<number> {
     return runTask(this.#rowOffset(part, offset))
   }
@@ -492,20 +523,24 @@ function computedField(name: string): Field {
   return field
 }
 
+/** Rows of several parts, sorted by part. */
 interface Partitioned<P> {
+  /** The rows of each part. */
   readonly taken: readonly Taken<P>[]
   /** For each row of the answer: its index in the concatenation of `taken`. */
   readonly position: Uint32Array
 }
 
+/** Rows of one part. */
 interface Taken<P> {
   readonly part: P
+  /** Offsets of the rows in the part. */
   readonly offsets: Uint32Array
-  /** For each of these rows: its index in the answer. */
+  /** For each row: its index in the answer. */
   readonly places: Uint32Array
 }
 
-/** Sort rows by part; row `i` is row `offsets[i]` of part `parts[partOf[i]]`. */
+/** Sort rows by part. Row `i` is row `offsets[i]` of part `parts[partOf[i]]`. */
 function partition<P>(parts: readonly P[], partOf: Uint32Array, offsets: Uint32Array): Partitioned<P> {
   const starts = new Uint32Array(parts.length + 1)
   for (let row = 0; row < partOf.length; row++) starts[partOf[row]! + 1]! += 1
@@ -529,7 +564,10 @@ function partition<P>(parts: readonly P[], partOf: Uint32Array, offsets: Uint32A
   return { taken, position }
 }
 
-/** Column `number` of the rows of several parts, in the order of the answer. */
+/**
+ * Gather column `number` of rows of several parts into the order of the answer. `rows`: for each part, the rows of each
+ * column.
+ */
 function placed(
   rows: readonly (readonly RowsOfColumn[])[],
   number: number,
@@ -547,13 +585,13 @@ function placed(
   return gatherer.column()
 }
 
-/** Rows of a column from a run that was read ahead. */
+/** Return rows of a column from a range that was read ahead. `offsets`: offsets of the rows in the part. */
 function ownRows({ column, from }: RunOfColumn, offsets: Uint32Array): RowsOfColumn {
   const rows = from === 0 ? offsets : offsets.map(offset => offset - from)
   return { column, segment: null, rows, isOwn: false }
 }
 
-/** Rows of one part. `owned`: as a copy that shares no memory with the cache. */
+/** Return rows of one part as a column. `owned`: whether the column must not share memory with the cache. */
 function takenFrom({ column, rows, isOwn }: RowsOfColumn, owned: boolean): Column {
   if (isOwn) return owned ? withOwnDictionary(column) : column
   if (owned) return withOwnDictionary(takeColumn(column, rows))
@@ -572,7 +610,7 @@ export function queryIndexColumn(query: number, length: number): Column {
 
 function wholeNumbers(field: Field, length: number, numberOf: (row: number) => number): Column {
   const values = new BigUint64Array(length)
-  // Row ids fit in 53 bits: writing two 32-bit halves is much faster than creating BigInts.
+  // Row numbers have at most 53 bits. Writing them as two 32-bit halves is much faster than creating BigInts.
   const halves = new Uint32Array(values.buffer)
   for (let row = 0; row < length; row++) {
     const value = numberOf(row)
@@ -582,7 +620,7 @@ function wholeNumbers(field: Field, length: number, numberOf: (row: number) => n
   return flat(field, values)
 }
 
-/** A computed column; NaN becomes NULL. */
+/** Return a computed column of a search. NaN becomes NULL. */
 function computedColumn(values: Float32Array): Column {
   const column = flat(distanceField, values)
   const nullCount = values.reduce((count, value) => count + Number(Number.isNaN(value)), 0)

@@ -1,23 +1,25 @@
 /**
- * Chooses how many rows to evaluate without a pause: as many as take a few milliseconds. The cost of an expression follows
- * roughly from its shape, but not the length of its texts. So the first steps are short, and later ones adapt to measured times.
+ * Chooses how many rows to evaluate between two pauses, so that a step takes a few milliseconds. The cost of an
+ * expression can be estimated from its operators, but it also depends on the unknown length of texts. So the first
+ * steps are short, and the size of later steps adapts to the measured times.
  */
 import type { Pacer } from '../primitives/pacer.js'
 import type { BoundExpression } from '../sql/bound.js'
 
-/** Nanoseconds that a step may take by estimate. */
+/** Maximum estimated nanoseconds of a step. */
 const stepCost = 3_000_000
-/** Milliseconds: steps shorter than `shortStep` grow, steps longer than `longStep` shrink. */
+/** If a step takes fewer milliseconds, the next step gets more rows. */
 const shortStep = 2
+/** If a step takes more milliseconds, the next step gets fewer rows. */
 const longStep = 5
-/** Estimated nanoseconds per row up to which the estimate is trusted: such expressions do not read whole texts. */
+/** Maximum nanoseconds per row of a reliable estimate. Expressions with a lower estimate do not read whole texts. */
 const plainCost = 25
-/** Rows of the first step, for trusted estimates and for others. */
+/** Number of rows of the first step: `plain` for reliable estimates, `costly` for all other estimates. */
 const firstRows = { plain: 16 * 1024, costly: 16 } as const
-/** Rows in a word of a bitmap: code that splits bitmaps evaluates multiples of this. */
+/** Number of rows in a word of a bitmap. If bitmaps are split into steps, the step sizes must be multiples of it. */
 export const wordRows = 32
 
-/** Step sizes for some expressions; call `took` after each step. */
+/** The step sizes of an evaluation. The caller must call `took` after each step. */
 export class Steps {
   readonly #first: BoundExpression | undefined
   readonly #most: number
@@ -25,8 +27,9 @@ export class Steps {
   #rows: number
 
   /**
-   * `most`: maximum rows of a step. `unit`: every step is a multiple of it. The step size learned for the first expression is kept
-   * for its next use.
+   * `expressions`: the expressions that a step evaluates. `most`: maximum number of rows of a step. `unit`: every step
+   * size is a multiple of it; default 1. The first expression stores the last step size, so that its next evaluation
+   * begins with it.
    */
   constructor(expressions: readonly BoundExpression[], most: number, unit = 1) {
     const weight = expressions.reduce((sum, { expr }) => sum + expr.cost.weight, 1)
@@ -37,7 +40,7 @@ export class Steps {
     this.#rows = Math.min(this.#most, this.#whole(first))
   }
 
-  /** Rows of the next step. */
+  /** Number of rows of the next step. */
   get rows(): number {
     return this.#rows
   }
@@ -55,7 +58,10 @@ export class Steps {
   }
 }
 
-/** Split `length` rows into steps. A step lasts until the caller asks for the next one. */
+/**
+ * Split `length` rows into steps, and measure the time of each step. A step ends when the caller requests the next
+ * step.
+ */
 export function* inSteps(
   length: number,
   steps: Steps,

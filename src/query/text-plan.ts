@@ -1,13 +1,13 @@
-/** A full-text search as data: resolved columns, and words as terms (see plan.ts). */
+/** Defines the plan of a full-text search: names are resolved to columns, and words to terms (see plan.ts). */
 import type { Analyzer } from '../indexes/text/analysis/analyzer.js'
 import type { HighlightOptions } from '../indexes/text/highlight.js'
 
 /** A column whose text is searched. */
 export interface TextColumn {
-  /** A top-level column, or a field inside structs. */
+  /** Path of the column: one name, or several names for a field inside structs. */
   readonly path: readonly string[]
   readonly analyzer: Analyzer
-  /** The index to search; null: every row is read. */
+  /** Name of the index to search. Null: no index is used, and every row is read. */
   readonly index: string | null
 }
 
@@ -18,27 +18,33 @@ export interface QueryTerm {
   readonly count: number
 }
 
-/** Rows with some or all of some terms. `column`: index in `TextSearch.columns`. */
+/** Matches rows that have at least one of the terms, or all terms. */
 export interface MatchNode {
   readonly kind: 'match'
+  /** Index of the column in `TextSearch.columns`. */
   readonly column: number
-  /** Empty: no row matches. */
+  /** The terms of the query. If the list is empty, no row matches. */
   readonly terms: readonly QueryTerm[]
   /** Whether a row must have all terms. */
   readonly all: boolean
-  /** Maximum edit distance between a term of a row and a term of the query; null: by the length of the term. */
+  /**
+   * Maximum edit distance between a term of a row and a term of the query. Null: it depends on the length of the term.
+   */
   readonly fuzziness: number | null
-  /** Number of leading code points that must be equal. */
+  /** Number of leading code points that must be equal in both terms. */
   readonly prefixLength: number
   /** Maximum number of index terms that a fuzzy term matches. */
   readonly mostExpansions: number
+  /** Factor on the score. */
   readonly boost: number
 }
 
-/** Rows with these terms in sequence. */
+/** Matches rows that have the terms in sequence. */
 export interface PhraseNode {
   readonly kind: 'phrase'
+  /** Index of the column in `TextSearch.columns`. */
   readonly column: number
+  /** The terms with their positions in the phrase. */
   readonly terms: readonly { readonly term: string; readonly offset: number }[]
   readonly slop: number
 }
@@ -47,16 +53,21 @@ export interface PhraseNode {
 export type TextNode =
   | MatchNode
   | PhraseNode
-  /** Rows that match any of the nodes, with the best score. */
+  /** Matches rows that match at least one of the nodes. The score of a row is its best score. */
   | { readonly kind: 'best'; readonly of: readonly TextNode[] }
-  /** Rows of `positive`; rows that also match `negative` lose `negativeBoost` times their score there. */
+  /**
+   * Matches the rows of `positive`. If a row also matches `negative`, `negativeBoost` times that score is subtracted.
+   */
   | {
       readonly kind: 'boost'
       readonly positive: TextNode
       readonly negative: TextNode
       readonly negativeBoost: number
     }
-  /** Rows that match all of `must` (if empty: one of `should`) and none of `mustNot`, with the sum of scores. */
+  /**
+   * Matches rows that match all nodes of `must` and no node of `mustNot`. If `must` is empty, a row must match at least
+   * one node of `should`. The score is the sum of the scores of `must` and `should`.
+   */
   | {
       readonly kind: 'boolean'
       readonly must: readonly TextNode[]
@@ -66,30 +77,36 @@ export type TextNode =
 
 /** A full-text search in one or more columns. */
 export interface TextSearch {
-  /** At least one. */
+  /** The searched columns, at least one. */
   readonly columns: readonly TextColumn[]
   readonly query: TextNode
   /** Whether the search skips unindexed rows. */
   readonly fast: boolean
-  /** Indexes that are not used, with the reason. */
+  /** Indexes on the searched columns that are not used, with the reason. */
   readonly unused: readonly { readonly index: string; readonly reason: string }[]
 }
 
 /** A column whose text is returned with the matching words marked. */
 export interface Highlighting {
-  /** Index in `TextSearch.columns`. */
+  /** Index of the column in `TextSearch.columns`. */
   readonly column: number
   readonly options: HighlightOptions
 }
 
-/** How the results of a vector search and a text search become one list. */
+/** The method that merges the results of a vector search and a text search into one list. */
 export type Fusion = Weighing & {
-  /** Maximum number of rows that each search returns. The same for every page of the list. */
+  /** Maximum number of rows that each search returns. It must be the same for every page of the list. */
   readonly candidates: number
 }
 
 type Weighing =
-  /** Reciprocal rank fusion (Cormack, Clarke & Büttcher, SIGIR 2009): the sum of 1 / (k + rank). Ranks count from 0, as in LanceDB. */
+  /**
+   * Reciprocal rank fusion (Cormack, Clarke & Büttcher, SIGIR 2009). The relevance of a row is the sum of 1 / (k +
+   * rank) over both results. Ranks count from 0, as in LanceDB.
+   */
   | { readonly kind: 'rrf'; readonly k: number }
-  /** Both results scaled from 0 (worst row) to 1 (best row): `weight` for the distance, the rest for the score. */
+  /**
+   * Weighted scores. The values of each result are scaled from 0 (worst row) to 1 (best row). The vector search has the
+   * weight `weight`, the text search `1 - weight`.
+   */
   | { readonly kind: 'weighted'; readonly weight: number }

@@ -1,29 +1,34 @@
-/** Sets of rows with scores, and their combinations. */
+/** Combines sets of rows with scores. */
 import { joinNumbers } from '../primitives/join-numbers.js'
 
-/** Rows by position (`rowPlace`), each once. */
+/** A set of rows with scores. */
 export interface ScoredPlaces {
+  /** Positions of the rows as encoded by `rowPlace`, without duplicates. */
   readonly places: Float64Array
+  /** The score of each row. */
   readonly scores: Float32Array
 }
 
 /** The empty set. */
 export const noPlaces: ScoredPlaces = { places: new Float64Array(0), scores: new Float32Array(0) }
 
-/** Upper bound of the rows of one fragment. */
+/** Factor of the fragment number in an encoded position. It is greater than the number of rows of any fragment. */
 const fragmentSpan = 2 ** 32
 
-/** Encode the position of row `offset` of fragment number `fragment` as one number. The numbers sort in row order. */
+/**
+ * Encode the position of a row as one number. `fragment`: position of the fragment in the manifest. `offset`: offset of
+ * the row in the fragment. The numbers sort in row order.
+ */
 export function rowPlace(fragment: number, offset: number): number {
   return fragment * fragmentSpan + offset
 }
 
-/** Return the fragment's index of a position. */
+/** Return the fragment's position in the manifest, from a position that `rowPlace` encoded. */
 export function fragmentOf(place: number): number {
   return Math.floor(place / fragmentSpan)
 }
 
-/** Return the offset in the fragment of a position. */
+/** Return the offset in the fragment, from a position that `rowPlace` encoded. */
 export function offsetOf(place: number): number {
   return place % fragmentSpan
 }
@@ -41,7 +46,7 @@ function ascending(rows: ScoredPlaces): ScoredPlaces {
   }
 }
 
-/** Join lists without common rows into one, in row order. */
+/** Join sets of rows into one set, in row order. A row must be in only one of the sets. */
 export function joined(lists: readonly ScoredPlaces[]): ScoredPlaces {
   if (lists.length === 1) return ascending(lists[0]!)
   return ascending({
@@ -56,42 +61,44 @@ export function joined(lists: readonly ScoredPlaces[]): ScoredPlaces {
   })
 }
 
-/** How two lists of rows are combined. */
+/** The rule that combines two sets of rows, A and B. */
 export interface Mixing {
-  /** The score of rows in both lists; null: leave them out. */
+  /** Computes the score of a row that is in both sets. Null: leave out such rows. */
   readonly both: ((a: number, b: number) => number) | null
-  /** Whether to keep rows that are only in one list, with their score. */
+  /** Whether to keep rows that are only in A, with their score. */
   readonly onlyA: boolean
+  /** Whether to keep rows that are only in B, with their score. */
   readonly onlyB: boolean
 }
 
+/** Greatest finite float32. */
 const greatestScore = 2 ** 128 - 2 ** 104
 
-/** Clamp a score to the range of float32: the difference of two infinities would be NaN. */
+/** Clamp a score to the range of finite float32 values, because the difference of two infinite scores would be NaN. */
 const bounded = (score: number) => Math.max(-greatestScore, Math.min(greatestScore, score))
 
 const sum = (a: number, b: number) => bounded(a + b)
 
 /** The combinations that operators use. */
 export const mixings = {
-  /** Rows of either list, with the better score. */
+  /** All rows of A and B. The score is the greater one. */
   best: { both: Math.max, onlyA: true, onlyB: true },
-  /** Rows of either list, with the sum. */
+  /** All rows of A and B. The scores are added. */
   any: { both: sum, onlyA: true, onlyB: true },
-  /** Rows in both lists, with the sum. */
+  /** The rows that are in A and in B. The scores are added. */
   all: { both: sum, onlyA: false, onlyB: false },
-  /** Rows of the first list, with the sum if the second list has them. */
+  /** The rows of A. If B has a row too, the scores are added. */
   raised: { both: sum, onlyA: true, onlyB: false },
-  /** Rows of the first list that are not in the second. */
+  /** The rows of A that are not in B. */
   without: { both: null, onlyA: true, onlyB: false },
 } as const satisfies Record<string, Mixing>
 
-/** Rows of the first list, less `share` of their score in the second. */
+/** Return the rule for the rows of A whose score is reduced by `share` times their score in B. */
 export function lowered(share: number): Mixing {
   return { both: (a, b) => bounded(a - share * b), onlyA: true, onlyB: false }
 }
 
-/** Combine two lists in row order into one in row order. */
+/** Combine two sets of rows. Both and the result are in row order. */
 export function mixed(a: ScoredPlaces, b: ScoredPlaces, { both, onlyA, onlyB }: Mixing): ScoredPlaces {
   const most = (onlyA ? a.places.length : 0) + (onlyB ? b.places.length : 0)
   const capacity = onlyA || onlyB ? most : Math.min(a.places.length, b.places.length)
@@ -118,7 +125,7 @@ export function mixed(a: ScoredPlaces, b: ScoredPlaces, { both, onlyA, onlyB }: 
   return { places: places.subarray(0, count), scores: scores.subarray(0, count) }
 }
 
-/** Return the rows with the `limit` best scores and all ties of the last one. */
+/** Return the best `limit` rows, and all other rows with the same score as the last of them. */
 export function bestOf(rows: ScoredPlaces, limit: number): ScoredPlaces {
   const { places, scores } = rows
   if (scores.length <= limit) return rows

@@ -1,6 +1,6 @@
 /**
- * The units of a text search in one column: the segments of its index, and a temporary segment of the unindexed rows. Each
- * numbers its rows independently. The frequency of a term is computed over all units.
+ * Opens the units of a text search in one column. A unit is a segment of the column's index, or a temporary segment of
+ * the unindexed rows. Each unit numbers its rows from 0. The frequency of a term is computed over all units.
  */
 import type { Analyzer } from '../indexes/text/analysis/analyzer.js'
 import { type ScannedTexts, scannedSegment } from '../indexes/text/search/scan.js'
@@ -21,27 +21,36 @@ import type { TextColumn } from './text-plan.js'
 import { rowPlace } from './text-rows.js'
 import type { WantedTerms } from './wanted-terms.js'
 
-/** The wanted rows of each fragment, all live. */
+/** By fragment: the live rows that pass the filter. */
 export type Passing = ReadonlyMap<Fragment, RowSet>
 
-/** Statistics of the live rows of a segment at a version: rows that have a term, and the total number of their terms. */
+/**
+ * Statistics of the live rows of a segment at a version: the number of rows that have a term, and the total number of
+ * terms.
+ */
 type LiveTexts = Pick<TextFacts, 'docs' | 'tokens'>
 
 /** One unit of a text search: a segment, and its rows at a version. */
 export interface TextUnit {
   readonly segment: TextSegment
   readonly live: LiveTexts
-  /** The rows that may be returned, by ordinal; null: all. */
+  /** The ordinals of the rows that may be returned. Null: all rows of the segment. */
   readonly allowed: Bitset | null
-  /** Whether ordinals ascend with row ids, so that ties are ordered by ordinal. */
+  /** Whether ordinals ascend with row ids. Then rows with equal scores can be sorted by ordinal. */
   readonly isById: boolean
-  /** Run a task on the segment; its errors are translated for the version (e.g. an expired file). */
+  /**
+   * Run a task that reads the segment. Translates its errors, for example if the file was deleted because the version
+   * expired.
+   */
   on<T>(work: Task<T>): Task<T>
-  /** Return the positions (`rowPlace`) of rows. `ordinals`: ascending. */
+  /** Return the positions of rows, as encoded by `rowPlace`. `ordinals` must be ascending. */
   places(ordinals: Uint32Array): Task<Float64Array>
 }
 
-/** `wanted`: terms to read unindexed rows for. `passing`: null for all live rows. `fast`: skip unindexed rows. */
+/**
+ * Open the units of a search in a column. `wanted`: returns the terms to find in unindexed rows. `passing`: the rows
+ * that may be returned; null: all live rows. `fast`: whether to skip unindexed rows.
+ */
 export function* unitsOf(
   { index: name, path, analyzer }: TextColumn,
   wanted: () => WantedTerms,
@@ -82,11 +91,11 @@ function* indexed(
 }
 
 /**
- * Cache by segment and version: every search needs these statistics. Weak, because segments belong to the cache of
- * indexes.
+ * Computed statistics by segment reader, because every search needs them. They do not change, because a segment reader
+ * belongs to one version.
  */
 const countedTexts = new WeakMap<SegmentReader<TextSegment>, LiveTexts>()
-/** Rows counted between two checks of the clock. */
+/** Number of rows that are counted between two checks whether to let the event loop run. */
 const countedAtOnce = 256 * 1024
 
 function* liveTexts(
@@ -113,7 +122,10 @@ function* liveTexts(
   return live
 }
 
-/** A class, like `ScannedUnit`: an object literal with a generator method would be slower to create than to run. */
+/**
+ * A segment of an index as a unit. This is a class, because creating an object literal with a generator method takes
+ * longer than running the method.
+ */
 class IndexedUnit implements TextUnit {
   readonly segment: TextSegment
   readonly live: LiveTexts
@@ -157,7 +169,10 @@ class IndexedUnit implements TextUnit {
   }
 }
 
-/** The rows that the index covers, for each fragment that is not covered completely. */
+/**
+ * Return the rows that the index covers, for each fragment that it does not cover completely. Without an index, it
+ * covers no rows.
+ */
 function* coverOf(
   index: TextIndexReader | null,
   { reader }: RowSource,
@@ -167,16 +182,16 @@ function* coverOf(
   return new Map(reader.layout.fragments.map(fragment => [fragment, RowSet.none(fragment.rows)]))
 }
 
-/** Rows of a part that were read. */
+/** Rows of a part that were added to the temporary segment. */
 interface Piece {
   readonly part: Part
-  /** Offsets in the part; null: all. */
+  /** Offsets of the rows in the part. Null: all rows of the part. */
   readonly rows: Uint32Array | null
-  /** Ordinal of the first row. */
+  /** Ordinal of the first row in the segment. */
   readonly first: number
 }
 
-/** Reads the unindexed live rows. */
+/** Reads the unindexed live rows, and builds a temporary segment of them. */
 class Scanned {
   readonly #path: readonly string[]
   readonly #covered: ReadonlyMap<Fragment, RowSet>
@@ -222,7 +237,7 @@ class Scanned {
     }
   }
 
-  /** Return the unit. Call it after the segment was built. */
+  /** Return the temporary segment as a unit. The segment must be complete. */
   unit(segment: TextSegment): TextUnit {
     const allowed = this.#passing === null ? null : this.#allowed(this.#passing)
     return new ScannedUnit(segment, allowed, this.#pieces, this.#source.reader)
@@ -243,6 +258,7 @@ class Scanned {
   }
 }
 
+/** The temporary segment of the unindexed rows as a unit. */
 class ScannedUnit implements TextUnit {
   readonly segment: TextSegment
   readonly allowed: Bitset | null
@@ -256,7 +272,7 @@ class ScannedUnit implements TextUnit {
     this.#reader = reader
   }
 
-  /** The segment has only live rows. */
+  /** The statistics of all rows of the segment, because it has only live rows. */
   get live(): LiveTexts {
     return this.segment.facts
   }

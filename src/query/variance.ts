@@ -1,22 +1,25 @@
-/** Variance and standard deviation of the values of groups. */
+/** Implements the aggregates for variance and standard deviation. */
 import type { Column } from '../arrow/column.js'
 import { float64 } from '../sql/values/types.js'
 import { columnOfScalars } from '../sql/values/vector.js'
 import { type Accumulator, doublesOfNumbers, grown, present, results } from './accumulator.js'
 
 /**
- * Adds values in row order by the method of Welford (Note on a method for calculating corrected sums of squares and products,
- * 1962), which subtracts no large sums from each other.
+ * Computes the variance with Welford's method (Note on a method for calculating corrected sums of squares and products,
+ * 1962). Its rounding errors are small, because it never subtracts two large sums. The caller must add the values in
+ * row order, because the rounding errors depend on the order.
  */
 export class Variance implements Accumulator {
   readonly #isSample: boolean
   readonly #isRoot: boolean
   #counts = new Float64Array(1)
   #means = new Float64Array(1)
-  /** Sums of the squared distances from the mean. */
+  /** By group: the sum of the squared distances from the mean. */
   #squares = new Float64Array(1)
 
-  /** `isSample`: divide by the number of values minus 1. `isRoot`: the standard deviation. */
+  /**
+   * `isSample`: whether to divide by the number of values minus 1. `isRoot`: whether to return the standard deviation.
+   */
   constructor({ isSample, isRoot }: { readonly isSample: boolean; readonly isRoot: boolean }) {
     this.#isSample = isSample
     this.#isRoot = isRoot

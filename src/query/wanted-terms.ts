@@ -3,22 +3,25 @@ import { automaticDistance, editDistanceMatcher } from '../indexes/text/search/n
 import type { TermMatcher } from '../indexes/text/segment.js'
 import type { MatchNode, PhraseNode, TextNode } from './text-plan.js'
 
-/** A node with terms of its own. */
+/** A node of a text query that has terms, and no other nodes. */
 export type TextLeaf = MatchNode | PhraseNode
 
-/** The terms for which texts are read. */
+/** The terms to find in texts. */
 export interface WantedTerms {
+  /** Returns whether a term of a text is one of the terms to find. */
   readonly accept: (term: string) => boolean
-  /** Whether positions of terms are needed. */
+  /** Whether the positions of the terms in the text are needed, because the query has a phrase. */
   readonly positions: boolean
 }
 
-/** Return all terms of a column that affect which rows match and their scores. `column`: index in the search. */
+/**
+ * Return all terms of a column that affect matches or scores. `column`: index of the column in `TextSearch.columns`.
+ */
 export function wantedTerms(query: TextNode, column: number): WantedTerms {
   return termsOf(leavesOf(query, true), column)
 }
 
-/** Return only the terms that make rows match, without those that lower scores or exclude rows. */
+/** Return the terms of a column that make rows match. Terms that lower scores or exclude rows are left out. */
 export function matchingTerms(query: TextNode, column: number): WantedTerms {
   return termsOf(leavesOf(query, false), column)
 }
@@ -47,7 +50,7 @@ export function distanceFor(leaf: TextLeaf, term: string): number {
   return leaf.fuzziness ?? automaticDistance(term)
 }
 
-/** `withNegative`: include nodes that lower scores or exclude rows. */
+/** Iterate over the leaves of a query. `withNegative`: whether to include nodes that lower scores or exclude rows. */
 function* leavesOf(node: TextNode, withNegative: boolean): Generator<TextLeaf> {
   switch (node.kind) {
     case 'match':

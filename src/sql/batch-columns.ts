@@ -1,4 +1,4 @@
-/** Find the columns of a batch that an expression names. */
+/** Finds the columns of a batch by the paths of an expression. */
 import type { Batch, Column } from '../arrow/column.js'
 import { typeName } from '../arrow/type-name.js'
 import { assert } from '../errors.js'
@@ -6,16 +6,16 @@ import { Bitset } from '../primitives/bitset.js'
 import { strictValidity } from './kernels/truth.js'
 import { bytesOfWords, operandOf } from './values/vector.js'
 
-/** Return the column of a batch, or the struct field, that a path names. */
+/** Return the column of a batch with the given path. A path with several names leads to a field inside structs. */
 export function columnAt(batch: Batch, path: readonly string[]): Column {
   const index = batch.schema.fields.findIndex(field => field.name === path[0])
-  assert(index !== -1, `the batch holds the column ${path[0]}`)
+  assert(index !== -1, `the batch has the column ${path[0]}`)
   return fieldAt(batch.columns[index]!, path.slice(1))
 }
 
 /**
- * Return the field that `names` lead to, starting inside a struct column. Without names, return the column
- * itself.
+ * Return a field inside a struct column. `names`: the path from the column to the field. An empty path returns the
+ * column itself.
  */
 export function fieldAt(column: Column, names: readonly string[]): Column {
   let field = column

@@ -1,11 +1,12 @@
 /**
- * Expressions bound to a schema: every name is a column, every node has a type, and constants are folded.
+ * Defines expressions that are bound to a schema: every name is resolved to a column, every node has a type, and
+ * constants are folded.
  *
- * A planner can read these nodes as data. In a comparison with a constant, the constant is on the right and
- * has the type of the left side.
+ * Planners rely on this form: in a comparison with a constant, the constant is on the right and has the type of the
+ * left side.
  *
- * A node is immutable. It also holds values that are derived from it. The cost and the only column of the node are
- * computed when the node is created. Values that take longer to compute, or are seldom needed, are computed on first use.
+ * A node is immutable, but it also caches values that are derived from it. Its cost and `soleColumn` are computed when
+ * it is created. Values that take longer to compute, or are seldom needed, are computed on first use.
  */
 import type { Column } from '../arrow/column.js'
 import type { DataType } from '../arrow/types.js'
@@ -32,7 +33,7 @@ import type { Scalar } from './values/scalar.js'
 import { orderBetween, sortedScalars } from './values/scalar-order.js'
 import { boolType, valueType } from './values/types.js'
 
-/** A top-level column (one segment) or a field inside a struct. `type` may be a dictionary. */
+/** A column, or a field inside a struct. `path` has one name for a column. `type` may be a dictionary type. */
 export class ColumnNode {
   readonly kind = 'column'
   readonly path: readonly string[]
@@ -61,7 +62,7 @@ abstract class OperationNode {
   abstract readonly kind: string
   readonly type: DataType
   readonly cost: Cost
-  /** The column of a node that reads exactly one column, any number of times. Null for none or several. */
+  /** The column that the node reads, if it reads exactly one column. Null if it reads no column or several columns. */
   readonly soleColumn: ColumnNode | null
   #entryTruths: EntryCache<Truth> | null = null
   #entryValues: EntryCache<Column> | null = null
@@ -72,19 +73,19 @@ abstract class OperationNode {
     this.soleColumn = soleColumnOf(operands)
   }
 
-  /** The operands in the order they are written. */
+  /** The operands in the order of the SQL text. */
   abstract readonly operands: readonly Bound[]
 
   /** Return the node with other operands, which must match `operands` in number and types. */
   abstract withOperands(operands: readonly Bound[]): Bound
 
-  /** The results of this predicate for the entries of dictionaries. */
+  /** Cached results of this predicate for the entries of dictionaries. */
   get entryTruths(): EntryCache<Truth> {
     this.#entryTruths ??= new EntryCache(this.cost)
     return this.#entryTruths
   }
 
-  /** As `entryTruths`, for values of any other type. */
+  /** Cached results of this expression for the entries of dictionaries, if it is not a predicate. */
   get entryValues(): EntryCache<Column> {
     this.#entryValues ??= new EntryCache(this.cost)
     return this.#entryValues
@@ -129,7 +130,10 @@ export class CompareNode extends OperationNode {
   }
 }
 
-/** Used only when the operand is not a plain column. `column BETWEEN a AND b` becomes two comparisons. */
+/**
+ * BETWEEN with an operand that is not a plain column. `column BETWEEN a AND b` becomes two comparisons instead, which
+ * indexes and statistics can answer.
+ */
 export class BetweenNode extends OperationNode {
   readonly kind = 'between'
   readonly operand: Bound
@@ -154,16 +158,18 @@ export class BetweenNode extends OperationNode {
 }
 
 /**
- * Longer lists of strings are not sorted, because sorting would block the event loop. Numbers sort ten times as fast.
+ * Maximum number of strings in a list that is sorted. Sorting more would block the event loop. Lists of numbers have no
+ * limit, because numbers are sorted ten times as fast.
  */
 const maxSortedTexts = 16 * 1024
 
 /** The members of an IN list. */
 interface MemberList {
-  /** Distinct, not null, and of the operand's value type. */
+  /** The constant members except NULL, without duplicates. They have the operand's value type. */
   readonly values: readonly Scalar[]
+  /** Whether NULL is a member. */
   readonly hasNull: boolean
-  /** The members that depend on the row. */
+  /** The members that are not constant. */
   readonly others: readonly Bound[]
 }
 
@@ -199,7 +205,9 @@ export class InNode extends OperationNode implements MemberList {
     return this.#members
   }
 
-  /** `values` in ascending order. Null if their type has no order, or if they are too many texts to be sorted. */
+  /**
+   * `values` in ascending order. Null if their type has no order, or if there are more than `maxSortedTexts` strings.
+   */
   get sortedValues(): ArrayLike<Scalar> | null {
     if (this.#sortedValues !== null) return this.#sortedValues
     const { values } = this
@@ -211,10 +219,10 @@ export class InNode extends OperationNode implements MemberList {
   }
 }
 
-/** How LIKE reads its pattern. */
+/** The options of a LIKE pattern. */
 interface LikeOptions {
   readonly ignoreCase: boolean
-  /** A single character. */
+  /** The escape character, a single character. */
   readonly escape: string
 }
 
@@ -242,15 +250,15 @@ export class LikeNode extends OperationNode implements LikeOptions {
     return new LikeNode(operand!, pattern!, this)
   }
 
-  /** Return the compiled form of a constant pattern, whose text is `text`. It is compiled once. */
+  /** Return the compiled form of the pattern, which must be constant. `text`: the pattern. It is compiled only once. */
   compiled(text: string): LikePattern {
     this.#compiled ??= this.compile(text)
     return this.#compiled
   }
 
   /**
-   * Compile the pattern of one row. Search for the escape character in the pattern as written, before lowering the
-   * case: an escape `A` must not match `a`.
+   * Compile the pattern of one row. With `ignoreCase`, it first replaces the escape character by a backslash, and then
+   * converts the pattern to lower case. Otherwise an escape character `A` would also match `a`.
    */
   compile(text: string): LikePattern {
     return this.ignoreCase
@@ -296,8 +304,8 @@ export class LogicNode extends OperationNode {
   }
 
   /**
-   * Return the negation, which `create` creates once. The negation knows this node as its own negation, so that a chain
-   * of NOTs takes constant time per NOT.
+   * Return the negation of this node. `create` is called once, and its result is cached. This node is cached as the
+   * negation of the result, so that a chain of NOTs takes constant time per NOT.
    */
   negation(create: () => Bound): Bound {
     if (this.#negation === null) {
@@ -327,7 +335,9 @@ export class NotNode extends OperationNode {
   }
 }
 
-/** Arithmetic. `arithmeticSignature` (arithmetic.ts) defines the types of the operands and of the result. */
+/**
+ * An arithmetic operation. `arithmeticSignature` (arithmetic.ts) defines the types of the operands and of the result.
+ */
 export class ArithmeticNode extends OperationNode {
   readonly kind = 'arithmetic'
   readonly op: ArithmeticOp
@@ -350,7 +360,7 @@ export class ArithmeticNode extends OperationNode {
   }
 }
 
-/** An explicit or implied cast. With `try`, a value that does not fit becomes NULL. */
+/** A cast, which the SQL text contains or the binder adds. With `try`, a value that does not fit becomes NULL. */
 export class CastNode extends OperationNode {
   readonly kind = 'cast'
   readonly operand: Bound
@@ -372,7 +382,7 @@ export class CastNode extends OperationNode {
   }
 }
 
-/** Element `index` (int64, counted from 1) of a list. NULL if the index is out of range. */
+/** An element of a list. `index` is an int64, counted from 1. The result is NULL if the index is out of range. */
 export class ElementNode extends OperationNode {
   readonly kind = 'element'
   readonly operand: Bound
@@ -399,7 +409,9 @@ export interface Branch {
   readonly result: Bound
 }
 
-/** The result of the first condition that is TRUE, else `otherwise`. All results have the same type. */
+/**
+ * A CASE expression: the result of the first condition that is TRUE, else `otherwise`. All results have the same type.
+ */
 export class CaseNode extends OperationNode {
   readonly kind = 'case'
   readonly branches: readonly Branch[]
@@ -446,7 +458,7 @@ export class ListNode extends OperationNode {
   }
 }
 
-/** Field number `index` of a struct value. A field of a struct column is a `column` node instead. */
+/** A field of a struct value. `index`: number of the field. A field of a struct column is a `column` node instead. */
 export class FieldNode extends OperationNode {
   readonly kind = 'field'
   readonly operand: Bound
@@ -467,7 +479,7 @@ export class FieldNode extends OperationNode {
   }
 }
 
-/** A call of a function of functions.ts. The arguments have the types that the function declares. */
+/** A function call. The arguments have the types that the function declares. */
 export class CallNode extends OperationNode {
   readonly kind = 'call'
   readonly callee: Callee
@@ -516,10 +528,13 @@ export class BoundExpression {
   /** The source of randomness for `random()` and `uuid()`. */
   readonly chance: Chance
   /**
-   * Notes on text that may have been meant differently. For example, a double-quoted name that was read as a string.
+   * Warnings for the caller about text that may be a mistake. For example, a double-quoted name was read as a string.
    */
   readonly warnings: readonly string[]
-  /** The number of rows that the last step evaluated in a few milliseconds (query/steps.ts). Null before the first. */
+  /**
+   * The number of rows of the last step, which takes a few milliseconds (query/steps.ts). Null before the first
+   * evaluation.
+   */
   stepRows: number | null = null
 
   constructor(expr: Bound, chance: Chance, warnings: readonly string[] = []) {
@@ -533,13 +548,15 @@ export class BoundExpression {
     return this.expr.type
   }
 
-  /** The conditions that must all be true, for an expression that is a condition. */
+  /** The operands of a top-level AND, or else the expression itself. A row passes a filter if all of them are true. */
   get conditions(): readonly Bound[] {
     const { expr } = this
     return expr.kind === 'and' ? expr.operands : [expr]
   }
 
-  /** Return another expression for the same query. */
+  /**
+   * Return a bound expression with another node, and with the source of randomness and the warnings of this expression.
+   */
   withExpr(expr: Bound): BoundExpression {
     return new BoundExpression(expr, this.chance, this.warnings)
   }

@@ -1,6 +1,6 @@
 /**
- * Estimate what an expression costs and whether it can fail, from its shape alone. AND and OR use this to
- * order their operands. Every node computes its cost when it is created (bound.ts).
+ * Estimates the cost of an expression, and whether it can fail, from its operators and types. AND and OR use the
+ * estimate to order their operands. Every node computes its cost when it is created (bound.ts).
  */
 
 import { equalTypes } from '../arrow/same-type.js'
@@ -9,13 +9,13 @@ import { elementType, valueType } from './values/types.js'
 
 /** The estimated cost and the properties of a node, including its operands. */
 export interface Cost {
-  /** Rough nanoseconds per row on one core. Comparing a number with a constant costs 1. */
+  /** Approximate nanoseconds per row on one core. Comparing a number with a constant costs 1. */
   readonly weight: number
   /** Whether the evaluation can throw for some row. */
   readonly mayFail: boolean
   /**
-   * Whether the same row can give another result next time. Then the node is never folded, nor shared between
-   * rows.
+   * Whether two evaluations for the same row may have different results. Such a node is not folded to a constant, and
+   * its result is not shared between rows.
    */
   readonly isVolatile: boolean
   /** Whether every row has the same value: the node reads no column and is not volatile. */
@@ -87,7 +87,7 @@ export function castWeight(from: DataType, to: DataType): number {
   return isNumber(from) && isNumber(to) ? 10 : 50
 }
 
-/** Functions that parse a language of their own, or read every byte many times. */
+/** Names of functions that parse a language (JSON, regular expressions), or process every byte many times. */
 const heavyCalls = /^(json_|regexp_|md5|sha|digest)/
 
 export function callWeight(name: string, type: DataType, args: readonly Typed[]): number {

@@ -1,13 +1,14 @@
 /**
- * Evaluate bound expressions over batches, one column at a time.
+ * Evaluates bound expressions over batches, one column at a time.
  *
- * - Predicates are bitmaps (truth.ts). Other expressions are Arrow columns. A constant stays a column of one
- *   row.
- * - AND and OR evaluate their operands in bound order: cheap operands first, operands that can fail last.
- * - Each operand runs only for rows that the earlier operands left undecided. So `b <> 0 AND a / b > 1` never
- *   divides by zero, in either written order. An error is raised only for a row that needs the value.
- * - An expression that reads a single dictionary column is computed once per dictionary entry, then looked up
- *   per row.
+ * - The result of a predicate is a bitmap (truth.ts). The result of any other expression is an Arrow column. The column
+ *   of a constant has one row.
+ * - AND and OR evaluate their operands in the order of the binder: cheap operands first, operands that can fail last.
+ * - Each operand is evaluated only for rows that the earlier operands did not decide. So `b <> 0 AND a / b > 1` never
+ *   divides by zero, and neither does `a / b > 1 AND b <> 0`. An error is thrown only for a row whose result depends on
+ *   the value.
+ * - An expression that reads a single dictionary column is evaluated once per dictionary entry. Rows then look up the
+ *   result.
  */
 import type { Batch, Column } from '../arrow/column.js'
 import { nullColumn } from '../arrow/fill.js'
@@ -70,8 +71,8 @@ interface Frame {
   readonly length: number
   readonly rows: RowMask
   /**
-   * Replaces the only column the node reads: the entries of its dictionary, or one NULL. Null if nothing is
-   * replaced.
+   * Values that replace the only column of the node: the entries of its dictionary, or a single NULL. Null: the column
+   * is not replaced.
    */
   readonly standIn: Column | null
   readonly chance: Chance
@@ -98,14 +99,16 @@ export function evaluate(bound: BoundExpression, batch: Batch, within?: Bitset):
 }
 
 /**
- * Return the value of an expression that reads no columns and is not volatile. Throws what the evaluation
- * throws.
+ * Return the value of an expression that reads no columns and is not volatile. Throws the same errors as `evaluate`.
  */
 export function evaluateConstant(node: Bound): Scalar {
   return scalarAt(constantRow(node), 0)
 }
 
-/** As `evaluateConstant`, but return undefined if the value takes more than `maxBytes`. */
+/**
+ * Return the value of a constant expression, like `evaluateConstant`, or undefined if it has more than `maxBytes`
+ * bytes.
+ */
 export function evaluateSmallConstant(node: Bound, maxBytes: number): Scalar | undefined {
   const column = constantRow(node)
   return bytesOf(column) > maxBytes ? undefined : scalarAt(column, 0)
@@ -179,7 +182,7 @@ function compareWith(operand: Operand, op: CompareOp, other: Bound, frame: Frame
   const written = plain(other, frame)
   const { column, constant } = written
   const { type } = operand.column
-  // Strings with 32-bit and 64-bit offsets are compared as one type.
+  // Strings with 32-bit and 64-bit offsets are comparable, so give both operands the same type.
   const isText = type.kind === 'utf8' && column.type.kind === 'utf8'
   const right = isText ? operandOf({ ...column, type }, constant) : written
   return compareOperands(op, operand, right, frame.length, frame.rows)
@@ -195,8 +198,8 @@ function truthOfConstant(node: Operation, frame: Frame): Truth | null {
 }
 
 /**
- * As `truthOfConstant`, for values of any other type. The result is not cached: a constant that was not
- * folded may be large.
+ * Evaluate a constant expression that is not a predicate, once for all rows. Return null if it is not constant. The
+ * result is not cached, because a constant that the binder did not fold may be large.
  */
 function constantVector(node: Bound, frame: Frame): Operand | null {
   if (frame.length === 1 || node.kind === 'literal' || !node.cost.isConstant) return null
@@ -206,7 +209,10 @@ function constantVector(node: Bound, frame: Frame): Operand | null {
   return new Constant(column)
 }
 
-/** Return whether any row is evaluated. If no row is, nothing may fail. */
+/**
+ * Return whether the frame has rows to evaluate. Without rows, an expression must not be evaluated, because it must not
+ * fail.
+ */
 function isNeeded({ rows, length }: Frame): boolean {
   return rows === null ? length > 0 : !isEmpty(rows)
 }
@@ -271,9 +277,8 @@ function compute(node: Operation, frame: Frame): Operand {
 }
 
 /**
- * Call `take` for every branch of a CASE that some row takes, with the rows that take the branch. A condition
- * is evaluated only for rows that no earlier branch took. A result is evaluated only for the rows that take
- * it.
+ * Call `take` for every branch of a CASE that at least one row takes, with the bitmap of these rows. A condition is
+ * evaluated only for rows that took no earlier branch. A result is evaluated only for the rows that take its branch.
  */
 function branchesOf(node: CaseNode, frame: Frame, take: (result: Bound, rows: Uint32Array) => void): void {
   let open = frame.rows ?? allRows(frame.length)
@@ -354,7 +359,7 @@ function isMember(node: InNode, frame: Frame): Truth {
   const operand = plain(node.operand, frame)
   const { column } = operand
   if (column.type.kind === 'null') return constantTruth(null, length)
-  // If the operand is constant but some members are not, the operand is looked up once.
+  // The operand may be constant if some members are not. Then its column has one row, so it is looked up once.
   const found = memberRows(node.members, column, column.length, operand.constant ? null : rows)
   const isMatch = operand.constant ? constantTruth(found[0] === 1, length).isTrue : found
   let truth = strictTruth(isMatch, [operand], length)
@@ -383,7 +388,7 @@ function isLike(node: LikeNode, frame: Frame): Truth {
   return strictTruth(likeRows(compiled, byteRowsOf(text), length, rows), operands, length)
 }
 
-/** Evaluate LIKE where each row has its own pattern. */
+/** Evaluate LIKE with a pattern that depends on the row. `wanted`: the pattern of each row. */
 function likeEach(text: Operand, wanted: Column, node: LikeNode, rows: RowMask): Uint32Array {
   const { length } = wanted
   const out = new Uint32Array(wordCount(length))
@@ -399,7 +404,7 @@ function likeEach(text: Operand, wanted: Column, node: LikeNode, rows: RowMask):
   return out
 }
 
-/** Return the dictionary column if it is the only column the node reads; else null. */
+/** Return the only column that the node reads, if it is a dictionary column. Otherwise return null. */
 function soleDictionary({ soleColumn }: Operation, frame: Frame): Column | null {
   const sole = frame.standIn === null ? soleColumn : null
   if (sole === null) return null
@@ -408,7 +413,8 @@ function soleDictionary({ soleColumn }: Operation, frame: Frame): Column | null 
 }
 
 /**
- * Evaluate a predicate of one dictionary column once per entry. Return null if evaluating per row is cheaper.
+ * Evaluate a predicate over one dictionary column, once per dictionary entry. Return null if evaluating it per row is
+ * cheaper, or if it does not read a single dictionary column.
  */
 function truthPerEntry(node: Operation, frame: Frame): Truth | null {
   const column = soleDictionary(node, frame)
@@ -420,7 +426,10 @@ function truthPerEntry(node: Operation, frame: Frame): Truth | null {
   return truthPerRow(result.entries, result.ofNull, result.entryOf, frame.length, frame.rows)
 }
 
-/** As `truthPerEntry`, for values of any other type. */
+/**
+ * Evaluate an expression that is not a predicate once per dictionary entry. Return null in the same cases as
+ * `truthPerEntry`.
+ */
 function vectorPerEntry(node: Operation, frame: Frame): Operand | null {
   const column = soleDictionary(node, frame)
   if (column === null) return null

@@ -1,12 +1,11 @@
 /**
- * Compute expressions over one dictionary column once per dictionary entry, instead of once per row.
+ * Evaluates expressions over one dictionary column once per dictionary entry, instead of once per row.
  *
- * - Slices of a chunk share its dictionary. A result for one slice is reused for the others, as long as the
- *   expression and the dictionary are alive.
- * - Entries are computed as soon as the requested rows outnumber them. This costs at most twice the cheaper
- *   way.
- * - An entry that no row uses must not fail. If computing all entries fails, only the entries in use are
- *   computed.
+ * - Slices of a column share its dictionary. So the results are cached with the expression, by dictionary.
+ * - An expression is first evaluated per row. When the number of requested rows exceeds the number of entries, it is
+ *   evaluated for all entries. So the cost is at most twice the cost of the cheaper way.
+ * - An entry that no row uses must not make a query fail. So if evaluating all entries fails, the expression is
+ *   evaluated only for the entries that the rows use.
  */
 import type { Column } from '../arrow/column.js'
 import { nullColumn } from '../arrow/fill.js'
@@ -15,29 +14,35 @@ import type { Cost } from './cost.js'
 import { decoded, dictionaryRows } from './kernels/dictionary.js'
 import { bitAt, type RowMask, wordCount } from './values/vector.js'
 
-/** Results by entry. `ofNull` is the result for NULL, as one row; null if no row is NULL. */
+/** The results of an expression for the entries of a dictionary. */
 interface PerEntry<T> {
+  /** The result for each entry. */
   readonly entries: T
+  /** The result for NULL, as a single row. Null if no row is NULL. */
   readonly ofNull: T | null
-  /** The dictionary entry of every row, -1 for NULL. */
+  /** The dictionary entry of every row; -1 if the row is NULL. */
   readonly entryOf: Int32Array
 }
 
-/** Computes a node for rows `0 .. values.length-1` of the column it reads. Only rows in `rows` may fail. */
+/**
+ * Evaluates an expression with `values` in place of the column that it reads. `rows`: the rows of `values` to evaluate;
+ * only these may fail.
+ */
 type OverValues<T> = (values: Column, rows: RowMask) => T
 
 interface CachedResults<T> {
-  /** Rows requested so far. */
+  /** Number of rows for which results were requested so far. */
   rows: number
-  /** Results of all entries; `fails` if computing some entry fails. */
+  /** Results of all entries. 'fails': the evaluation fails for at least one entry. Null: not evaluated yet. */
   entries: T | 'fails' | null
+  /** The result for NULL. Null: not evaluated yet. */
   ofNull: T | null
 }
 
-/** The results of one node by dictionary. */
+/** Caches the results of one expression by dictionary. */
 export class EntryCache<T> {
   readonly #cost: Cost
-  /** Weak, because dictionaries belong to the data: the results live as long as their dictionary. */
+  /** The map is weak, so results are dropped with their dictionary. */
   readonly #cache = new WeakMap<Column, CachedResults<T>>()
 
   constructor(cost: Cost) {
@@ -45,8 +50,8 @@ export class EntryCache<T> {
   }
 
   /**
-   * Return the results per entry. Return null if computing per row costs less, or if the node is volatile.
-   * Only rows in `rows` may fail.
+   * Return the results per entry. Return null if the caller must evaluate the expression per row, because this costs
+   * less or because the expression is volatile. `rows`: the rows to evaluate; only these may fail.
    */
   over(column: Column, rows: RowMask, compute: OverValues<T>): PerEntry<T> | null {
     const { isVolatile, mayFail } = this.#cost

@@ -1,4 +1,4 @@
-/** Print bound expressions as text that parses and binds to the same expression again. */
+/** Prints bound expressions as SQL text. Parsing and binding the text gives the same expression again. */
 import { formatDecimal } from '../arrow/decimal.js'
 import { equalTypes } from '../arrow/same-type.js'
 import type { DataType } from '../arrow/types.js'
@@ -14,30 +14,31 @@ import type { Interval, Scalar } from './values/scalar.js'
 import { formatInstant, writeTime } from './values/temporal.js'
 import { float64, int64, nameOfType, uint64, valueType } from './values/types.js'
 
-/** Print the expression on one line, with the parentheses it needs. */
+/** Print the expression on one line. Adds only the parentheses that are necessary. */
 export function printExpression({ expr }: BoundExpression): string {
   return printBound(expr)
 }
 
-/** Print a node on one line, with the parentheses it needs. */
+/** Print a node on one line. Adds only the parentheses that are necessary. */
 export function printBound(node: Bound): string {
   return print(node, level.or)
 }
 
 /**
- * Print the beginning of an expression for a message: at most `length` characters, with every constant
- * shortened.
+ * Print an expression for a message: at most `length` characters (default 120). Long constants are shortened too.
  */
 export function printShort(node: Bound, length = 120): string {
   return cut(printBound(abridged(node)), length)
 }
 
-/** How many characters, bytes and members of a constant a message shows. */
+/** Maximum number of characters of a string that a message shows. */
 const shownText = 80
+/** Maximum number of bytes of a binary value that a message shows. */
 const shownBytes = 40
+/** Maximum number of members of a list that a message shows. */
 const shownMembers = 20
 
-/** Return the node with shortened constants and few members, to fit into a message. */
+/** Return the node with shortened constants and lists, so that it fits into a message. */
 function abridged(node: Bound): Bound {
   if (node.kind === 'literal') return new LiteralNode(node.type, shortened(node.value), node)
   const shown = node.kind === 'in' ? shortMembers(node) : node
@@ -59,13 +60,13 @@ function shortened(value: Scalar): Scalar {
   return Array.isArray(value) ? value.slice(0, shownMembers).map(shortened) : value
 }
 
-/** Print `node`, in parentheses if its operator binds looser than level `least`. */
+/** Print `node`. Add parentheses if the level of its operator is below `least`. */
 function print(node: Bound, least: number): string {
   const [text, own] = write(node)
   return own < least ? `(${text})` : text
 }
 
-/** Levels of the operators that are calls. */
+/** Levels of the operators that are bound to function calls. */
 const operatorLevels: Readonly<Record<string, number>> = {
   '||': level.sum,
   '|': level.bitOr,
@@ -149,7 +150,7 @@ function write(node: Bound): readonly [text: string, level: number] {
   }
 }
 
-/** Print NOT where SQL puts it: `a NOT IN (..)`, `a IS NOT NULL`. */
+/** Print a negation in the usual SQL form, for example `a NOT IN (..)`, `a IS NOT NULL` or `NOT (a OR b)`. */
 function writeNot(operand: Bound): readonly [text: string, level: number] {
   const [text, own] = write(operand)
   if (operand.kind === 'is') {
@@ -162,20 +163,29 @@ function writeNot(operand: Bound): readonly [text: string, level: number] {
   return [own < level.not ? `NOT (${text})` : `NOT ${text}`, level.not]
 }
 
-/** Print a node next to `operand`. A constant that takes the operand's type needs no cast. */
+/**
+ * Print the side of an operator whose other side is `operand`. If the node is a constant with the type of `operand`, it
+ * is printed without a cast, because the binder gives it this type.
+ */
 function printBeside(node: Bound, operand: Bound, least: number): string {
   const type = valueType(operand.type)
   const takesType = node.kind === 'literal' && operand.kind !== 'literal' && equalTypes(node.type, type)
   return takesType ? printMember(node.value, type) : print(node, least)
 }
 
-/** As `printBeside`, for arithmetic: there only numbers take the type of the other side. */
+/**
+ * Print a side of an arithmetic operator whose other side is `operand`. Unlike in comparisons, the binder changes only
+ * the types of number constants, so other constants are printed with a cast.
+ */
 function printFactor(node: Bound, operand: Bound, least: number): string {
   const isNumber = node.type.kind === 'int' || equalTypes(node.type, float64)
   return isNumber ? printBeside(node, operand, least) : print(node, least)
 }
 
-/** Print a constant that is parsed as a value of `type`, because it is compared with such a value. */
+/**
+ * Print a constant without a cast to `type`. The binder gives it this type, because it is compared with a value of this
+ * type.
+ */
 function printMember(value: Scalar, type: DataType): string {
   if (value !== null) {
     switch (type.kind) {
@@ -204,9 +214,10 @@ function printLiteral({ value, type, text }: LiteralNode): string {
   return text ?? printConstant(value, type)
 }
 
-/** Print a constant so that the text itself determines the type. */
+/** Print a constant so that the binder gives it the type `type` in every context. */
 function printConstant(value: Scalar, type: DataType): string {
-  // An untyped NULL takes the type of the other side. Structs and maps have no other notation.
+  // The binder gives an untyped NULL the type of the other side. There are no casts to structs and maps, so print NULL
+  // for them.
   if (value === null) return ['null', 'struct', 'map'].includes(type.kind) ? 'NULL' : printCast('NULL', type)
   switch (type.kind) {
     case 'bool':
@@ -243,7 +254,7 @@ function printConstant(value: Scalar, type: DataType): string {
     case 'fixed_size_list': {
       const elements = value as readonly Scalar[]
       const text = `[${elements.map(element => printConstant(element, type.child.type)).join(', ')}]`
-      // Without elements, nothing in the text determines the element type.
+      // The elements determine the type of a list, so an empty list needs a cast.
       return type.kind === 'list' && !type.large && elements.length > 0 ? text : printCast(text, type)
     }
     default:

@@ -389,7 +389,7 @@ describe('a table with indexes on id and c', async () => {
     expect((await search.toArray()).length).toBe(8572)
     expect(made.flatMap(({ asked }) => asked)).toEqual([])
     expect(await search.explain()).toMatch(
-      /\nnot used: \[id < 60000.0\]@id_idx\(BTREE\), about 60000 rows in 0.\d+ ms: a scan is cheaper, of 120000 rows in about 0.\d+ ms$/,
+      /\nnot used: \[id < 60000.0\]@id_idx\(BTREE\), about 60000 rows in 0.\d+ ms: a scan of 120000 rows in about 0.\d+ ms is cheaper$/,
     )
   })
 
@@ -397,7 +397,7 @@ describe('a table with indexes on id and c', async () => {
     indexBy({ ...onId, kind: 'LABEL_LIST' })
     const table = await open()
     expect(await table.query().where('id = 5').explain()).toMatch(
-      /\nnot used: id_idx\(LABEL_LIST\): the filter has no condition that it answers$/,
+      /\nnot used: id_idx\(LABEL_LIST\): the filter has no condition that this index can answer$/,
     )
   })
 

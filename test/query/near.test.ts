@@ -313,7 +313,7 @@ describe('a segment with low recall', () => {
       expect(fake.probes).toEqual([])
       const plan = await near.analyze()
       expect(plan).toContain('search=exact]')
-      expect(plan).toContain('all rows measured, because the index finds only 0.83 of the ten nearest (')
+      expect(plan).toContain('all rows measured, because the index finds only 0.83 of the ten nearest rows (')
       expect(await near.where('id > 0').explain()).toContain('only 0.50 of the ten nearest')
     })
   })
@@ -435,9 +435,9 @@ test('A-052 unindexed rows are found unless the search is restricted to indexed 
     expect(ids(await near.where('x IN (1, 7)').fastSearch().toArray())).toEqual([7, 11, 17])
     expect(ids(await near.fastSearch().bypassVectorIndex().toArray())).toEqual([50, 2, 51])
     expect(await near.explain()).toMatch(
-      /ANNSubIndex: name=v_idx, k=3, deltas=1, metric=L2, "v", candidates measured, 2 rows .* measured$/,
+      /ANNSubIndex: name=v_idx, k=3, deltas=1, metric=L2, "v", candidates measured, 2 unindexed rows measured$/,
     )
-    expect(await near.fastSearch().explain()).toMatch(/2 rows that it does not cover skipped$/)
+    expect(await near.fastSearch().explain()).toMatch(/2 unindexed rows skipped$/)
   })
 })
 
@@ -448,12 +448,12 @@ test('A-052 if no index can be used, a fast search finds the indexed rows, and n
     expect(ids(await fast.toArray())).toEqual([])
     expect(ids(await fast.where('x > 1').toArray())).toEqual([])
     expect(ids(await fast.bypassVectorIndex().toArray())).toEqual([0, 1, 2])
-    expect(await fast.explain()).toContain('k = 3, all rows skipped: it has no index')
+    expect(await fast.explain()).toContain('k = 3, all rows skipped: the column has no index')
     await indexed(table)
     await table.add([{ id: 50, x: 1, v: [0, 0] }])
     const cosine = (table.search([1, 0]) as Search).limit(9).fastSearch().distanceType('cosine')
     expect(ids(await cosine.where('id > 2').toArray())).toEqual([3, 4])
-    expect(await cosine.explain()).toContain('rows that no index covers skipped')
+    expect(await cosine.explain()).toContain(', unindexed rows skipped')
     expect(ids(await fast.distanceRange(4).toArray())).toEqual([2, 3, 4])
   })
 })

@@ -1,17 +1,17 @@
 /**
- * Binary quantization (AssemblyScript; RaBitQ: Gao & Long, SIGMOD 2024). The method and the reference implementation,
- * equal bit for bit, are in `../binary.ts`.
+ * Binary quantization (AssemblyScript; RaBitQ: Gao & Long, SIGMOD 2024). `../binary.ts` describes the method and has
+ * the reference implementation, which computes the same bits.
  */
 import { BLOCK_ROWS, HEAD_BYTES, PART_BYTES, sumBlock } from './fast-scan'
 import { fold } from './distance'
 import { offer, worst } from './nearest'
 
-/** Two f32s per row of a block, after its codes. */
+/** Bytes of the factors of a block, which follow its codes: two f32s per row. */
 const FACTOR_BYTES: usize = 256
 
 const HALF_ROOT: f32 = 0.7071067690849304
 
-/** Rotate `dims` f32s in place. `signs`: as many u32s per round. */
+/** Rotate `dims` f32s at `vector` in place. `signs`: address of `dims` u32s per round. */
 export function rotate(vector: usize, dims: usize, signs: usize, rounds: i32): void {
   const bytes = dims << 2, half = bytes >> 1
   const block: usize = <usize>1 << (31 - clz(<u32>dims))
@@ -30,7 +30,7 @@ export function rotate(vector: usize, dims: usize, signs: usize, rounds: i32): v
   }
 }
 
-/** Walsh-Hadamard transform of `bytes` bytes of f32s, a power of two of at least 16. */
+/** Apply a Walsh-Hadamard transform to f32s. `bytes`: their size in bytes, a power of two of at least 16. */
 function mix(at: usize, bytes: usize, scale: v128): void {
   const second = i32x4(0, i32.MIN_VALUE, 0, i32.MIN_VALUE), upper = i32x4(0, 0, i32.MIN_VALUE, i32.MIN_VALUE)
   const end = at + bytes
@@ -51,8 +51,8 @@ function mix(at: usize, bytes: usize, scale: v128): void {
 }
 
 /**
- * Encode `rows` vectors of `dim` f32s: `dims / 4` bytes of codes and two f32s of factors each. `work`: scratch for
- * `dims` f32s.
+ * Encode `rows` vectors of `dim` f32s. Writes `dims / 4` bytes of codes and two f32s of factors per row. `work`:
+ * address of scratch for `dims` f32s.
  */
 export function encodeSigns(
   vectors: usize, rows: u32, dim: usize, dims: usize, signs: usize, rounds: i32, work: usize, codes: usize, factors: usize,
@@ -88,7 +88,10 @@ function encodeRotated(vector: usize, dims: usize, codes: usize, factors: usize)
   store<f32>(factors, sum > 0 ? (2 * squares) / sum : 0, 4)
 }
 
-/** Build a table for each four elements of a rotated query: their sum, with the signs given by the bits of a code. */
+/**
+ * Write a table for every four elements of a rotated query. Entry number c is the sum of the four elements with the
+ * signs of code c.
+ */
 export function tabulateSigns(query: usize, dims: usize, tables: usize): void {
   const end = query + (dims << 2)
   const lowSigns = i32x4(i32.MIN_VALUE, 0, i32.MIN_VALUE, 0), highSigns = i32x4(i32.MIN_VALUE, i32.MIN_VALUE, 0, 0)
@@ -106,7 +109,7 @@ export function tabulateSigns(query: usize, dims: usize, tables: usize): void {
   }
 }
 
-/** Offer the rows of a list. `sums`: 80 bytes of scratch. */
+/** Estimate the distances of the rows of a list, and offer the rows. `sums`: address of 80 bytes of scratch. */
 export function scanSigns(
   list: usize, count: u32, parts: usize, tables: usize, sums: usize, ordinals: usize, base: f32,
 ): void {

@@ -1,29 +1,32 @@
 /**
- * Finds the nearest centroid of each of many vectors (AssemblyScript): a matrix product that stores no products. The
- * reference implementation is `../clusters-plain.ts`.
+ * Finds the nearest centroid of each of many vectors (AssemblyScript), by a matrix product whose elements are not
+ * stored. The reference implementation is `../clusters-plain.ts`.
  *
- * |x - c|^2 is smallest where x.c - |c|^2 / 2 is largest. Both vectors are relative to `origin`, a point near their
- * center. Otherwise their common part would swamp their differences in float32. A sum starts with -|c|^2 / 2, and adds
- * the elements in order.
+ * |x - c|^2 is smallest where x.c - |c|^2 / 2 is greatest. x and c are relative to `origin`, a point near the center of
+ * all centroids. Otherwise their differences would be lost in the rounding errors of float32. The sum for a row and a
+ * centroid begins with -|c|^2 / 2. Then the products of the elements are added in order.
  *
- * Four rows are multiplied with eight centroids at a time, all in registers. Both are packed for this:
- * - A group is `dim` times four f32s: element i of four rows.
- * - A panel is 1 + `dim` times eight f32s: the start of the sums, then element i of eight centroids. Missing centroids
- *   of the last panel start with -Infinity, which is never the largest sum.
+ * Four rows are multiplied with eight centroids at a time, in registers. Rows and centroids are packed for this:
+ * - A group has four rows. For each element number i, it has four f32s: element i of each row.
+ * - A panel has eight centroids. First it has eight f32s, with which the sums begin. Then, for each element number i,
+ *   it has eight f32s: element i of each centroid. If the last panel has fewer than eight centroids, the other sums
+ *   begin with -Infinity, so that they are never the greatest.
  */
 
-/** Panels of this many bytes stay in the second-level cache while all groups use them. */
+/**
+ * Bytes of panels that stay in the L2 cache. All groups are multiplied with this many panels before the next panels.
+ */
 const BLOCK_BYTES: usize = 256 * 1024
 
 /**
- * Bytes of the results of a group: for each of four rows four f32s, each the best sum of its lane, and the centroid
- * numbers (u32) of these.
+ * Bytes of the results of a group. For each of the four rows they have the greatest sum of each lane (four f32s). Then
+ * they have the numbers of the centroids with these sums (four u32s).
  */
 const BEST_BYTES: usize = 128
 
 /**
- * Write the number of the nearest centroid (ties: the lower number) of `rows` vectors to u32s at `out`. The buffers of
- * vectors, groups and out must have room for a multiple of four rows.
+ * Write the number of the nearest centroid of each of `rows` vectors to u32s at `out`. Of equally near centroids it is
+ * the lowest number. The buffers `vectors`, `groups` and `out` must have space for a multiple of four rows.
  */
 export function assignRows(
   vectors: usize, rows: u32, dim: usize, origin: usize, groups: usize, panels: usize, panelCount: u32, bests: usize, out: usize,
@@ -42,7 +45,7 @@ export function assignRows(
   for (let first: u32 = 0; first < panelCount; first += step) {
     const end = min(first + step, panelCount)
     for (let g: u32 = 0; g < groupCount; g++)
-      meet(groups + <usize>g * groupBytes, dim, panels + <usize>first * panelBytes, first, end, bests + <usize>g * BEST_BYTES)
+      multiplyGroup(groups + <usize>g * groupBytes, dim, panels + <usize>first * panelBytes, first, end, bests + <usize>g * BEST_BYTES)
   }
   for (let row: u32 = 0; row < rows; row++)
     store<u32>(out + (<usize>row << 2), nearestOf(bests + (<usize>row << 5)))
@@ -60,8 +63,11 @@ function packGroup(vectors: usize, dim: usize, origin: usize, group: usize): voi
   }
 }
 
-/** Multiply a group with panels first .. end - 1. The first of them is at `panel`. */
-function meet(group: usize, dim: usize, panel: usize, first: u32, end: u32, best: usize): void {
+/**
+ * Multiply a group with the panels from number `first` to `end - 1`, and update its results. `panel`: address of panel
+ * number `first`.
+ */
+function multiplyGroup(group: usize, dim: usize, panel: usize, first: u32, end: u32, best: usize): void {
   const groupEnd = group + (dim << 4)
   let low = i32x4.add(i32x4.splat(first << 3), i32x4(0, 1, 2, 3))
   for (let p = first; p < end; p++) {
@@ -93,7 +99,10 @@ function meet(group: usize, dim: usize, panel: usize, first: u32, end: u32, best
   }
 }
 
-/** Numbers only grow, so the first of equal sums stays. */
+/**
+ * Update the results of a row with the sums of eight centroids. Later centroids have higher numbers, so of equal sums
+ * the first one is kept.
+ */
 @inline
 function keep(best: usize, a: v128, b: v128, low: v128, high: v128): void {
   let sums = v128.load(best), numbers = v128.load(best, 16)
@@ -118,10 +127,12 @@ function nearestOf(best: usize): u32 {
 }
 
 /**
- * Find pairs of a row and a point whose squared distance may be below the point's bound. Writes each as row << 16 |
- * point to `pairs`, and returns their number. Points are packed like centroids. `bounds`: f32s, half of each bound, for
- * all points of the panels. `share`: the factor of the rows' squared norms, slightly less than one half, so that no
- * rounding loses a pair. Reference implementation: `nearPairsPlain`.
+ * Find all pairs of a row and a point whose squared distance is below the bound of the point, and perhaps some others.
+ * Writes each pair as row << 16 | point to `pairs`, and returns their number. Points are packed like centroids.
+ *
+ * `bounds`: address of f32s, half of the bound of each point of the panels. `share`: factor of the squared norms of the
+ * rows. It is slightly less than one half, so that no pair is lost by rounding. The reference implementation is
+ * `nearPairsPlain`.
  */
 export function nearPairs(
   vectors: usize, rows: u32, dim: usize, origin: usize, group: usize, panels: usize, panelCount: u32, bounds: usize, share: f32, norms: usize, pairs: usize,
@@ -175,7 +186,7 @@ export function nearPairs(
   return <u32>((at - pairs) >> 2)
 }
 
-/** A bit for each of eight points that may be near a row. */
+/** Return eight bits, one per point of a panel. A bit is set if the point may be near the row. */
 @inline
 function nearOnes(a: v128, b: v128, low: v128, high: v128, norm: v128): u32 {
   return i32x4.bitmask(f32x4.gt(f32x4.add(a, low), norm)) | (i32x4.bitmask(f32x4.gt(f32x4.add(b, high), norm)) << 4)
@@ -190,13 +201,18 @@ function notePairs(bits: u32, row: u32, point: u32, at: usize): usize {
 }
 
 /**
- * Like `assignRows`, with 16 bits per element: twice as fast, and as good if the distances between rows are at least
- * some thousandths of their distance from `origin`. Reference implementation: `assignShortsPlain`.
+ * Assign rows like `assignRows`, with elements that are rounded to 16-bit integers. This is twice as fast. The result
+ * is as good if the distances between rows are at least some thousandths of their distance from `origin`. The reference
+ * implementation is `assignShortsPlain`.
  *
- * A row is scaled to the norm SHORT_NORM. Rows with a norm below `least` are scaled as if they had that norm. So no sum
- * of products exceeds 32 bits. A panel is eight f32s -|c|^2 / 2, eight f32s by which the centroids were scaled down,
- * then for each two elements those of eight centroids, with zeros after an odd number. A group is the same for four
- * rows, and `scales` are four f32s by which these were scaled up.
+ * Before rounding, a row is scaled to the norm SHORT_NORM, so that the sums of products fit 32 bits. Rows with a norm
+ * below `least` are scaled as if their norm were `least`.
+ *
+ * A panel has eight centroids. It begins with eight f32s -|c|^2 / 2. Then it has eight f32s, the factors that undo the
+ * scaling of the centroids. Then it has the elements: first elements 0 and 1 of each of the eight centroids, then
+ * elements 2 and 3, and so on. If the number of elements is odd, the last element is followed by zero. A group has the
+ * elements of four rows in the same order. `scales`: address of four f32s per group, the factors by which its rows are
+ * scaled.
  */
 export function assignShorts(
   vectors: usize, rows: u32, dim: usize, origin: usize, least: f32, groups: usize, scales: usize, panels: usize, panelCount: u32, bests: usize, out: usize,
@@ -220,7 +236,7 @@ export function assignShorts(
   for (let first: u32 = 0; first < panelCount; first += step) {
     const end = min(first + step, panelCount)
     for (let g: u32 = 0; g < groupCount; g++)
-      meetShorts(
+      multiplyShorts(
         groups + <usize>g * groupBytes, groupBytes, scales + (<usize>g << 4), panels + <usize>first * panelBytes, first, end,
         bests + <usize>g * BEST_BYTES,
       )
@@ -232,8 +248,8 @@ export function assignShorts(
 const SHORT_NORM: f32 = 32000
 
 /**
- * Pack a row as 16-bit elements, two per 16 bytes. Returns the scale factor. For the norm, element i adds to sum i mod
- * 4, and the sums are added as (0 + 2) + (1 + 3).
+ * Write a row as 16-bit elements into its group: two elements every 16 bytes. Returns the factor by which it is scaled.
+ * For the norm, the square of element i is added to sum i mod 4, and the sums are added as (0 + 2) + (1 + 3).
  */
 function packShorts(vector: usize, dim: usize, origin: usize, least: f32, to: usize): f32 {
   const bytes = dim << 2, whole = bytes & ~31
@@ -273,8 +289,8 @@ function packShorts(vector: usize, dim: usize, origin: usize, least: f32, to: us
   return scale
 }
 
-/** Like `meet`, for 16-bit elements. */
-function meetShorts(group: usize, groupBytes: usize, scales: usize, panel: usize, first: u32, end: u32, best: usize): void {
+/** Multiply a group with panels like `multiplyGroup`, for 16-bit elements. */
+function multiplyShorts(group: usize, groupBytes: usize, scales: usize, panel: usize, first: u32, end: u32, best: usize): void {
   const groupEnd = group + groupBytes
   const s0 = v128.load32_splat(scales), s1 = v128.load32_splat(scales, 4)
   const s2 = v128.load32_splat(scales, 8), s3 = v128.load32_splat(scales, 12)

@@ -1,22 +1,26 @@
 /**
- * Distances of one query from many rows (AssemblyScript).
+ * Computes the distances between a query and many rows (AssemblyScript).
  *
- * The arithmetic is fixed, so that every machine and the reference implementation (`../exact-plain.ts`) give the same
- * bits. Element i of a row is added to lane i mod 16. The lanes are four registers a0..a3 of four lanes each, v = (a0 +
- * a1) + (a2 + a3), and the sum is (v0 + v2) + (v1 + v3). No fused multiply-add. Sums of bytes with bytes are integers,
- * exact in any order.
+ * All operations and their order are fixed, so that every machine and the reference implementation
+ * (`../exact-plain.ts`) compute the same bits. The term of element i is added to lane i mod 16. The lanes are four
+ * registers a0 to a3 of four lanes. Their sum is v = (a0 + a1) + (a2 + a3), and the result is (v0 + v2) + (v1 + v3).
+ * There is no fused multiply-add. For rows and queries of bytes, the sums are integers, which are exact in any order.
  *
  * The caller must provide:
- * - rows of `dim` elements from address 0, not padded. The last step of a row reads beyond the row and masks the
- *   excess, and rows in order are prefetched, so READ_AHEAD + 64 bytes must follow them;
- * - the query, padded with zeros to 16 elements: f32s, or i16s if rows and query are bytes, or u8s for hamming;
- * - before the query 64 bytes of ones and 64 bytes of zeros, from which masks are read.
+ * - the rows, from address 0: `dim` elements per row, without padding. READ_AHEAD + 64 bytes must follow the rows,
+ *   because the last step of a row reads beyond the row, and later rows are prefetched
+ * - the query, padded with zeros to a multiple of 16 elements: f32s, or i16s if rows and query are bytes, or u8s for
+ *   hamming
+ * - directly before the query: 64 bytes with all bits set, then 64 zero bytes. Masks are read from them
  *
- * Rows are read one at a time: reading several rows side by side breaks the prefetcher's single stream and costs up to
- * half the speed.
+ * The rows are read one after the other. Reading several rows in parallel would be up to two times slower, because then
+ * the hardware prefetcher does not detect a single sequence of addresses.
  */
 
-/** The elements of rows and query. Types, so that each combination with a metric compiles to a loop of its own. */
+/**
+ * The elements of rows and query: floats and floats (F32), bytes and floats (U8), bytes and bytes (Bytes). Kinds and
+ * metrics are types, so that every combination is compiled to a separate loop.
+ */
 class F32 {}
 class U8 {}
 class Bytes {}
@@ -24,24 +28,26 @@ class Bytes {}
 class L2 {}
 class Cosine {}
 class Dot {}
-/** For bytes with bytes only. */
+/** Only for rows and queries of bytes. */
 class Hamming {}
 
+/** The rows are consecutive. */
 class InOrder {}
+/** The rows are given as a list of ordinals. */
 class Scattered {}
 
-/**
- * For rows in order: distance in bytes at which lines are prefetched, because the multiplications leave no time to
- * wait.
- */
+/** Consecutive rows: number of bytes ahead of the current address at which cache lines are prefetched. */
 const READ_AHEAD: usize = 512
-/** For scattered rows: this many are prefetched together, so that their cache misses overlap. */
+/**
+ * Scattered rows: number of rows that are prefetched together, so that the CPU waits for several cache lines at the
+ * same time.
+ */
 const TOUCHED_ROWS: u32 = 16
 const CACHE_LINE: usize = 64
 
 /**
- * Write the distances of rows first .. first + count - 1 to f32s at `out`. `kind` and `metric` are numbered as in
- * `../exact.ts`. `norm` is the query's sum of squares.
+ * Write the distances of the rows from `first` to `first + count - 1` to f32s at `out`. `kind` and `metric`: numbers as
+ * in `../exact.ts`. `norm`: the query's sum of squares, which is needed for cosine.
  */
 export function measureRange(
   kind: i32, metric: i32, first: u32, count: u32, dim: usize, query: usize, norm: f64, out: usize,
@@ -160,7 +166,7 @@ function floatsToFloats<Metric, Order>(row: usize, dim: usize, query: usize, nor
       n3 = add<Dot>(n3, x3, x3)
     }
   }
-  return settleFloats<Metric>(a0, a1, a2, a3, n0, n1, n2, n3, norm)
+  return finishFloats<Metric>(a0, a1, a2, a3, n0, n1, n2, n3, norm)
 }
 
 @inline
@@ -187,7 +193,7 @@ function bytesToFloats<Metric, Order>(row: usize, dim: usize, query: usize, norm
       n3 = add<Dot>(n3, x3, x3)
     }
   }
-  return settleFloats<Metric>(a0, a1, a2, a3, n0, n1, n2, n3, norm)
+  return finishFloats<Metric>(a0, a1, a2, a3, n0, n1, n2, n3, norm)
 }
 
 /** Sums fit a u32, because rows have at most 65,536 elements and no term exceeds 255^2. */
@@ -240,14 +246,14 @@ function bitsToBits<Order>(row: usize, dim: usize, query: usize): f32 {
   return <f32>foldIntegers(sums, i32x4.splat(0))
 }
 
-/** Add the number of bits set in 16 more bytes to the sums. */
+/** Add the numbers of set bits in 16 bytes to four sums. */
 @inline
 export function addBits(sums: v128, bytes: v128): v128 {
   const counts = i16x8.extadd_pairwise_i8x16_u(i8x16.popcnt(bytes))
   return i32x4.add(sums, i32x4.extadd_pairwise_i16x8_u(counts))
 }
 
-/** Add the squared differences (l2) or products of four more elements to the sum. */
+/** Add the squared differences (l2) or the products of four elements to four sums. */
 @inline
 function add<Metric>(sum: v128, x: v128, q: v128): v128 {
   if (is<Metric, L2>()) {
@@ -256,7 +262,7 @@ function add<Metric>(sum: v128, x: v128, q: v128): v128 {
   } else return f32x4.add(sum, f32x4.mul(x, q))
 }
 
-/** The same for eight i16s, summed in pairs. */
+/** Add the squared differences (l2) or the products of eight i16s, in pairs, to four sums. */
 @inline
 function addIntegers<Metric>(sum: v128, x: v128, q: v128): v128 {
   if (is<Metric, L2>()) {
@@ -266,7 +272,7 @@ function addIntegers<Metric>(sum: v128, x: v128, q: v128): v128 {
 }
 
 @inline
-function settleFloats<Metric>(
+function finishFloats<Metric>(
   a0: v128, a1: v128, a2: v128, a3: v128, n0: v128, n1: v128, n2: v128, n3: v128, norm: f64,
 ): f32 {
   const sum = fold(a0, a1, a2, a3)
@@ -289,7 +295,7 @@ export function foldIntegers(a0: v128, a1: v128): u32 {
   return i32x4.extract_lane(w, 0) + i32x4.extract_lane(w, 1)
 }
 
-/** The reference implementation is `cosineDistance` in `../metric.ts`. */
+/** Return the cosine distance. The reference implementation is `cosineDistance` in `../metric.ts`. */
 @inline
 function cosineDistance(sum: f64, rowNorm: f64, norm: f64): f32 {
   const product = rowNorm * norm

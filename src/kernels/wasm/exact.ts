@@ -1,24 +1,25 @@
 /**
- * Exact search over the rows of one memory, including top-k (AssemblyScript). Reference implementation:
- * `../exact-plain.ts`.
+ * Finds the k nearest of the rows of a memory (AssemblyScript). The reference implementation is `../exact-plain.ts`.
  */
 import { measureList, measureRange } from './distance'
 import { close, offer, open, worst } from './nearest'
 
-/** Rows measured before they are offered: their distances stay in the first-level cache. */
+/** Number of rows that are measured before they are offered. Their distances stay in the L1 cache. */
 const BLOCK_ROWS: u32 = 1024
 
 /**
- * Which rows to measure. EVERY_ROW: all. FILTERED_ROWS: all, but offer only rows whose bit is set (streaming over a row
- * costs less than jumping over it). SELECTED_ROWS: only rows whose bit is set.
+ * The rows to measure. EVERY_ROW: measure and offer all rows. FILTERED_ROWS: measure all rows, but offer only rows
+ * whose bit is set. This is faster if most bits are set, because reading all rows in sequence is faster than skipping
+ * some. SELECTED_ROWS: measure and offer only rows whose bit is set.
  */
 const EVERY_ROW = 0
 const FILTERED_ROWS = 1
 const SELECTED_ROWS = 2
 
 /**
- * Write the k >= 1 nearest rows as (ordinal u32, distance f32) pairs to `heap`, ascending. Returns their number.
- * Scratch: `list` and `distances` have BLOCK_ROWS words each, `bits` one bit per row, `heap` k u64s.
+ * Write the `k` nearest rows (at least 1) as pairs (ordinal u32, distance f32) to `heap`, sorted by (distance,
+ * ordinal). Returns their number. `visit`: one of the constants above. `bits`: address of one bit per row. `list` and
+ * `distances`: addresses of BLOCK_ROWS words of scratch. `heap`: address of `k` u64s.
  */
 export function search(
   kind: i32,
@@ -72,7 +73,8 @@ export function search(
 }
 
 /**
- * Return the sum of all 32-bit words in `bytes` bytes from address 0, a multiple of 64. Measures the time to read them.
+ * Return the sum of all 32-bit words in `bytes` bytes from address 0. `bytes` must be a multiple of 64. Benchmarks
+ * measure the time to read the memory with it.
  */
 export function sumWords(bytes: usize): i32 {
   let a0 = i32x4.splat(0),

@@ -1,19 +1,20 @@
 /**
- * Fast scan of 4-bit codes (AssemblyScript). The layout and the reference implementation, equal bit for bit, are in
- * `../fast-scan.ts`.
+ * Fast scan of 4-bit codes (AssemblyScript). `../fast-scan.ts` describes the layout and has the reference
+ * implementation, which computes the same bits.
  */
 import { offer, worst } from './nearest'
 
 export const BLOCK_ROWS: u32 = 32
 export const PART_BYTES: usize = 16
-/** Bytes before the rounded tables: f32s `bias` and `step`. */
+/** Bytes of the head before the rounded tables. The head has the f32s `bias` and `step`. */
 export const HEAD_BYTES: usize = 64
 
-/** Sums of rounded entries must fit u16s for any codes. */
+/** Maximum sum of the rounded entries of a row: the maximum u16. */
 const SUM_MAX: f64 = 65535
+/** Maximum rounded entry: the maximum u8. */
 const ENTRY_MAX: f64 = 255
 
-/** Round tables of 16 f32s per part to a head and bytes at `out`. */
+/** Round tables of 16 f32s per part to bytes. Writes the head and the rounded tables to `out`. */
 export function roundTables(table: usize, parts: usize, out: usize): void {
   const end = table + (parts << 6)
   let bias: f64 = 0, widest: f64 = 0, total: f64 = 0
@@ -23,7 +24,7 @@ export function roundTables(table: usize, parts: usize, out: usize): void {
     widest = max(widest, range)
     total += range
   }
-  // Rounding can add half a step per part.
+  // Rounding can add half a step per part to a sum, so SUM_MAX is reduced.
   let scale = min(ENTRY_MAX / widest, (SUM_MAX - <f64>parts) / total), step: f64 = 1 / scale
   if (!(scale < 1e38)) {
     scale = 0
@@ -68,11 +69,14 @@ function highestOf(at: usize): f32 {
   return max(f32x4.extract_lane(w, 0), f32x4.extract_lane(w, 1))
 }
 
-/** Write the sum of each row's entries in `tables` for the 32 rows of a block: 32 u16s at `sums`. */
+/**
+ * Write the sums of the entries of the 32 rows of a block to `sums`, as 32 u16s. `tables`: address of the rounded
+ * tables.
+ */
 export function sumBlock(block: usize, parts: usize, tables: usize, sums: usize): void {
   const nibble = i8x16.splat(15)
-  // Bytes are added as u16s: once even rows together with the odd rows above them, and once odd rows alone. The
-  // difference gives the even rows.
+  // A u16 has the entries of an even row (low byte) and an odd row (high byte). One sum adds the whole u16s, another
+  // only the high bytes. The sum of the even row is computed from both at the end.
   let even0 = i16x8.splat(0), odd0 = even0, even1 = even0, odd1 = even0
   const end = block + parts * PART_BYTES
   for (; block < end; block += PART_BYTES) {
@@ -93,7 +97,10 @@ export function sumBlock(block: usize, parts: usize, tables: usize, sums: usize)
   v128.store(sums, i16x8.shuffle(even1, odd1, 4, 12, 5, 13, 6, 14, 7, 15), 48)
 }
 
-/** Offer rows by the sums of their entries in `tables`. `sums`: 64 bytes of scratch. */
+/**
+ * Estimate the distances of the rows of a list from the sums of their entries, and offer the rows. `sums`: address of
+ * 64 bytes of scratch.
+ */
 export function scanNibbles(
   list: usize, count: u32, parts: usize, tables: usize, sums: usize, ordinals: usize, base: f32,
 ): void {
@@ -119,7 +126,7 @@ export function scanNibbles(
   }
 }
 
-/** Return the largest sum whose distance can be at most `bound`, allowing for float32 rounding. */
+/** Return the maximum sum whose distance may be at most `bound`, if float32 rounding is taken into account. */
 function largestSum(bound: f32, bias: f32, step: f32): u32 {
   const slack = (abs(<f64>bound) + abs(<f64>bias)) * 2.5e-7
   const sum = (<f64>bound - <f64>bias + slack) / <f64>step

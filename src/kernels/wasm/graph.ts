@@ -1,20 +1,24 @@
 /**
- * A navigable graph (AssemblyScript): insertion and walk. The reference implementation is `../graph-plain.ts`, whose
- * links have the same bytes. `../graph-shape.ts` describes the lists and the order of the words of a block.
+ * Inserts rows into a graph and searches in it (AssemblyScript; HNSW). A search is called a walk. The reference
+ * implementation is `../graph-plain.ts`, which writes the same bytes. `../graph-shape.ts` describes the lists and
+ * twins, and the order of the words of a block.
  *
- * - A key contains the bits of a distance (an f32 that is never negative) in its upper half. The lower half is the row,
- *   shifted left by one, and a bit that marks expanded rows. So the order of keys is the order of (distance, row).
- * - All state belongs to one call, except between `graphOpen` and `graphClose`: an instance runs one walk at a time.
+ * - The upper half of a key has the bits of a distance, an f32 that is never negative. The lower half is the row
+ *   number, shifted left by one, plus a bit that is set if the row was expanded. So the order of keys is the order of
+ *   (distance, row).
+ * - To expand a row means to measure its neighbours, the rows to which its edges lead.
+ * - The global variables belong to one call, or to one walk from `graphOpen` to `graphClose`. So an instance runs one
+ *   walk at a time.
  *
- * Compiled with threads, the instances of several threads insert into one graph, each with scratch of its own. A thread
- * that changes a list holds the lock of its row. Readers take no lock:
- * - A row is in no list before its own lists are written, and readable lists never get shorter. So every edge below the
- *   count is valid, before and after a change. Heads are read and written atomically, which also orders the accesses
- *   around them.
- * - Two rows that are inserted at the same time may not see each other, as if either had come first. So equal rows may
- *   become two nodes.
- * - A twin in a list would be taken for a node. So twins are only marked, and `graphJoin` joins them when no thread
- *   inserts.
+ * If the module is compiled with threads, instances of several threads can insert into a graph concurrently. Each has
+ * its own scratch. A thread that changes a list holds the lock of the list's row. Readers take no lock:
+ * - The lists of a row are written before an edge leads to it. Lists that readers can reach never get shorter. So all
+ *   edges up to the count in the head are valid before and after every change.
+ * - Heads are read and written atomically. A reader that sees a new count also sees the edges that were written before.
+ * - Two rows that are inserted at the same time may not find each other. So two rows with equal vectors may become two
+ *   nodes.
+ * - If an edge led to a twin, walks would treat the twin as a node. So insertion only marks twins, and `graphJoin`
+ *   links them later, when no thread inserts.
  */
 
 class F32 {}
@@ -24,24 +28,29 @@ class Pq {}
 const END_OF_COUNT: u32 = 0xffff
 const HAS_TWINS: u32 = 0x80000000
 const CACHE_LINE: usize = 64
-const NOBODY: u32 = 0xffffffff
-/** Head of the lowest list of a row that is to be joined with its first edge. */
+const NO_ROW: u32 = 0xffffffff
+/**
+ * Head of the lowest list of a twin that `graphJoin` must still link. Its first edge is the row with the same vector.
+ */
 const TO_JOIN: u32 = 0x40000000
 /**
- * The number of u32s that are locks. The first one is the lock of the entry; rows share the others. Must equal
- * `../graph-shape.ts`.
+ * Number of locks, which are u32s. The first lock protects the entry. Rows share the other locks. Must equal
+ * `locksShared` of `../graph-shape.ts`.
  */
 const LOCKS: u32 = 4096
-/** How often to check a lock before waiting. A running holder releases its lock earlier than that. */
+/**
+ * Number of times that a thread checks a lock before it waits. A thread that is running releases its lock in less time.
+ */
 const LOOKS: i32 = 4096
+/** Time that a thread waits before it checks a lock again. */
 const WAIT_NANOSECONDS: i64 = 50_000
-/** How a walk ended, in the order of `walkEndings` in `../graph.ts`. */
+/** The reasons why a walk ended, numbered as in `walkEndings` of `../graph.ts`. */
 const SETTLED: u32 = 0
 const EMPTIED: u32 = 1
 const SPENT: u32 = 2
-/** Must equal `gatheredTogether` of `../graph-shape.ts`. */
+/** Number of rows that are collected before they are measured. Must equal `gatheredTogether` of `../graph-shape.ts`. */
 const GATHERED: usize = 512
-/** Bytes of a list of rows whose vectors are prefetched. */
+/** Number of bytes of a list of rows, ahead of the current row, whose vectors are prefetched. */
 const TOUCHED_AHEAD: usize = 64
 
 let kind: i32 = 0
@@ -55,40 +64,49 @@ let upperStarts: usize = 0
 let levels: usize = 0
 let visited: usize = 0
 let allowed: usize = 0
-/** A bit per node: whether one of the rows with its vector is allowed. */
+/** Address of a bit per node: whether at least one of the rows with its vector is allowed. */
 let allowedNodes: usize = 0
-/** Keys of the nearest rows so far, ascending. */
+/** Address of the keys of the nearest rows so far, ascending. */
 let kept: usize = 0
-/** A min-heap of the keys that a walk has yet to expand. Unused if the walk expands only kept rows. */
+/**
+ * Address of a min-heap with the keys of the rows that a walk has not expanded yet. Unused if the walk expands only
+ * kept rows.
+ */
 let frontier: usize = 0
+/** Maximum number of keys in the frontier. */
 let frontierMax: i32 = 0
-/** Scratch of one step: u32s of rows to measure; keys to choose from; and the keys not chosen. */
+/** Scratch: rows to measure, as u32s. */
 let nearby: usize = 0
+/** Scratch: keys from which edges are chosen. */
 let choices: usize = 0
+/** Scratch: rows that were not chosen, as u32s. */
 let spare: usize = 0
+/** Whether to prefetch vectors and lists. */
 let touch: bool = false
 
 let epoch: u32 = 0
 let measured: u32 = 0
 let entryRow: u32 = 0
 let entryLevel: i32 = 0
-/** With threads: addresses shared by all of them, of the locks, and of row and level of the entry. */
+/** With threads: address of the locks, which all threads share. */
 let locks: usize = 0
+/** With threads: address of row and level of the entry, which all threads share. */
 let entryAt: usize = 0
 
 let ef: u32 = 0
 let filtered: bool = false
-/** End of the kept keys. */
+/** Address after the last kept key. */
 let keptEnd: usize = 0
-/** All kept keys before this one are expanded. */
+/** Address of a kept key. All kept keys before it are expanded. */
 let next: usize = 0
-/** Only smaller keys are kept. */
+/** The greatest kept key, if `ef` keys are kept. Only smaller keys are added. */
 let worst: u64 = 0
+/** Number of keys in the frontier. */
 let waiting: i32 = 0
 
 /**
- * A walk ends when the kept rows are the nearest of all that it found (0), or when they no longer change: see
- * `isSettled`.
+ * Factor of the rule that ends a walk, see `isSettled`. 0: the walk ends when all rows that it has not expanded are
+ * farther than the kept rows.
  */
 let factor: f32 = 0
 let more: u32 = 0
@@ -96,18 +114,21 @@ let watched: usize = 0
 let late: u32 = 0
 let least: u32 = 0
 let most: u32 = 0
-/** Why the walk ended. */
+/** The reason why the walk ended. */
 let ended: u32 = 0
-/** A ring of `late + 1` u32s: the values of `measured` when watched rows changed. */
+/** Address of a ring buffer of `late + 1` u32s: the values of `measured` at the last changes of watched rows. */
 let changes: usize = 0
+/** Index of the oldest change in the ring buffer. */
 let oldest: u32 = 0
 /** The value of `measured` when the walk began. */
 let measuredBefore: u32 = 0
 
-/** The current position of a descent. */
+/** The nearest row so far while a walk descends from level to level. */
 let nearest: u32 = 0
+/** The bits of the distance of `nearest`. */
 let nearestBits: u32 = 0
 
+/** Read the parameters from the block. `Word` in `../graph-shape.ts` defines the order of its words. */
 function use(block: usize): void {
   kind = load<i32>(block)
   stride = load<u32>(block, 4)
@@ -153,22 +174,22 @@ function save(block: usize): void {
   store<i32>(block, entryLevel, 84)
 }
 
-/** Insert the `count` rows whose numbers are u32s at `list`, with `width` candidates. */
+/** Insert the `count` rows whose numbers are u32s at `list`. `width`: number of candidates for the edges of a row. */
 export function graphInsert(block: usize, list: usize, count: u32, width: u32): void {
   use(block)
   ef = width
   filtered = false
   for (let at = list; at < list + (<usize>count << 2); at += 4) {
     const row = load<u32>(at)
-    const isHeld = ASC_FEATURE_THREADS ? openEntry(row) : false
+    const isLocked = ASC_FEATURE_THREADS ? openEntry(row) : false
     if (kind == 0) insertRow<F32>(row)
     else insertRow<U8>(row)
-    if (isHeld) closeEntry()
+    if (isLocked) closeEntry()
   }
   save(block)
 }
 
-/** Join the marked rows among the `count` rows at `list` with their twins, while no thread inserts. */
+/** Link the marked twins among the `count` rows at `list` with their nodes. No thread may insert at the same time. */
 export function graphJoin(block: usize, list: usize, count: u32): void {
   use(block)
   for (let at = list; at < list + (<usize>count << 2); at += 4) {
@@ -182,8 +203,8 @@ export function graphJoin(block: usize, list: usize, count: u32): void {
 }
 
 /**
- * Read the entry. If `row` is the first row, or is on a higher level than the entry, it will become the entry: lock the
- * entry, and return true.
+ * Read the entry. If `row` will become the new entry, because it is the first row or has a higher level than the entry,
+ * lock the entry. Returns whether it is locked.
  */
 function openEntry(row: u32): bool {
   readEntry()
@@ -209,12 +230,12 @@ function readEntry(): void {
 
 @inline
 function isNextEntry(row: u32): bool {
-  return entryRow == NOBODY || <i32>load<u8>(levels + row) > entryLevel
+  return entryRow == NO_ROW || <i32>load<u8>(levels + row) > entryLevel
 }
 
 /**
- * Start a walk that keeps `width` rows; if `some`, only rows whose bits are set. The block contains the rule that ends
- * the walk.
+ * Begin a walk that keeps the `width` nearest rows. `some`: whether it keeps only rows whose bits in `allowedNodes` are
+ * set. The block has the rule that ends the walk.
  */
 export function graphOpen(block: usize, width: u32, some: bool): void {
   use(block)
@@ -228,21 +249,27 @@ export function graphOpen(block: usize, width: u32, some: bool): void {
   save(block)
 }
 
-/** Let the walk start from one more row. The query is at `query`. */
+/**
+ * Add a row from which the walk starts. First descend from the row to the lowest level. `query`: address of the query.
+ * `level`: level of the row.
+ */
 export function graphEnter(query: usize, row: u32, level: i32): void {
   if (kind == 0) enter<F32>(query, row, level)
   else if (kind == 1) enter<U8>(query, row, level)
   else enter<Pq>(query, row, level)
 }
 
-/** Measure the nodes whose numbers are `count` u32s at `list`, and let the walk start from each. */
+/** Add nodes from which the walk starts, and measure them. `list`: address of their numbers, which are `count` u32s. */
 export function graphSeed(query: usize, list: usize, count: u32): void {
   if (kind == 0) seed<F32>(query, list, count)
   else if (kind == 1) seed<U8>(query, list, count)
   else seed<Pq>(query, list, count)
 }
 
-/** Walk, and write the nearest `k` rows to u32s and their distances to f32s. Returns their number. */
+/**
+ * Do the walk. Write the nearest `k` rows to u32s at `outRows`, and their distances to f32s at `outDistances`. Returns
+ * their number.
+ */
 export function graphClose(block: usize, query: usize, k: u32, outRows: usize, outDistances: usize): u32 {
   if (kind == 0) walk<F32>(query)
   else if (kind == 1) walk<U8>(query)
@@ -255,7 +282,7 @@ export function graphClose(block: usize, query: usize, k: u32, outRows: usize, o
 function insertRow<Kind>(row: u32): void {
   const level = <i32>load<u8>(levels + row)
   for (let l = level; l >= 0; l--) clearList(listOf(row, l), l)
-  if (entryRow == NOBODY) {
+  if (entryRow == NO_ROW) {
     entryRow = row
     entryLevel = level
     return
@@ -283,13 +310,13 @@ function insertRow<Kind>(row: u32): void {
     } else join<Kind>(row, nearest)
     return
   }
-  // A row becomes visible on a level once an edge leads to it there. Link from below, so that the row is complete
-  // wherever walks find it.
+  // Walks find a row on a level as soon as an edge leads to it there. Add edges from the lowest level upwards, so that
+  // a walk that finds the row can continue on all levels below.
   for (let l = 0; l <= top; l++) {
     let list = listOf(row, l)
     const count = load<u32>(list)
     if (ASC_FEATURE_THREADS) {
-      // Once linked, other threads change the list. So work on a copy.
+      // Use a copy of the list, because other threads may change the list as soon as an edge leads to the row.
       memory.copy(nearby, list, (<usize>count + 1) << 2)
       list = nearby
     }
@@ -312,15 +339,15 @@ function link<Kind>(from: u32, row: u32, level: i32): void {
   const list = listOf(from, level)
   const head = load<u32>(list)
   const count = head & END_OF_COUNT
-  const room = level == 0 ? m << 1 : m
-  if (count < room) {
+  const maxEdges = level == 0 ? m << 1 : m
+  if (count < maxEdges) {
     store<u32>(list + (<usize>count << 2), row, 4)
     setHead(list, head + 1)
   } else {
     const first = firstEdge(head)
     const end = gather<Kind>(from, list, first, count, choices)
     rise(choices, end, keyOf(between<Kind>(vectorOf(from), vectorOf(row)), row))
-    choose<Kind>(choices, end + 8, list, first, room)
+    choose<Kind>(choices, end + 8, list, first, maxEdges)
   }
 }
 
@@ -348,7 +375,7 @@ function join<Kind>(row: u32, first: u32): void {
   store<u32>(own, row, 8)
 }
 
-/** Write the keys of the edges of `from` to `to`, ascending. Returns their end. */
+/** Write the keys of the edges of row `from` to address `to`, ascending. Returns the address after the last key. */
 function gather<Kind>(from: u32, list: usize, first: u32, count: u32, to: usize): usize {
   const vector = vectorOf(from)
   if (touch) {
@@ -364,12 +391,13 @@ function gather<Kind>(from: u32, list: usize, first: u32, count: u32, to: usize)
 }
 
 /**
- * Write rows to the list, from edge `first` on, until it has `room` edges. The ascending keys of the rows are at
- * `from .. end`. First come rows that are at least as near to the list's own row as to every chosen row, then the
- * nearest of the others.
+ * Choose edges, and write them to the list from edge number `first` on, until it has `maxEdges` edges. The candidates
+ * are the ascending keys from address `from` to `end`. First, candidates are chosen that are at least as near to the
+ * list's own row as to every row chosen before. If the list is not full then, the nearest of the other candidates are
+ * added.
  */
-function choose<Kind>(from: usize, end: usize, list: usize, first: u32, room: u32): void {
-  const begin = list + 4 + (<usize>first << 2), stop = list + 4 + (<usize>room << 2)
+function choose<Kind>(from: usize, end: usize, list: usize, first: u32, maxEdges: u32): void {
+  const begin = list + 4 + (<usize>first << 2), stop = list + 4 + (<usize>maxEdges << 2)
   let to = begin
   let over = spare
   for (let at = from; at < end && to < stop; at += 8) {
@@ -413,10 +441,13 @@ function begin<Kind>(query: usize, row: u32): void {
   measured++
 }
 
-/** Go from `nearest` to the nearest reachable row, on each of the levels `from`, `from - 1` .. above `to`. */
+/**
+ * On each level from `from` down to `to + 1`: move `nearest` to a neighbour that is nearer to the query, until there is
+ * no such neighbour.
+ */
 function descend<Kind>(query: usize, from: i32, to: i32): void {
   for (let level = from; level > to; level--) {
-    for (let before = NOBODY; before != nearest; ) {
+    for (let before = NO_ROW; before != nearest; ) {
       before = nearest
       const list = listOf(before, level)
       const count = headOf(list)
@@ -461,13 +492,13 @@ function walk<Kind>(query: usize): void {
   else wander<Kind>(query)
 }
 
-/** Whether rows that are not kept need not be remembered. */
+/** Return whether the walk expands only kept rows. Then it needs no frontier. */
 @inline
 function expandsKept(): bool {
   return !filtered && factor == 0
 }
 
-/** Expand kept rows, nearest first, until all are expanded. */
+/** Expand the kept rows, always the nearest first, until all are expanded. */
 function search<Kind>(query: usize, level: i32): void {
   while (next < keptEnd) {
     const key = load<u64>(next)
@@ -487,7 +518,7 @@ function search<Kind>(query: usize, level: i32): void {
   }
 }
 
-/** Expand rows, nearest first, until the walk has settled. */
+/** Expand the rows of the frontier, always the nearest first, until the rule ends the walk. */
 function wander<Kind>(query: usize): void {
   measuredBefore = measured
   oldest = 0
@@ -511,9 +542,10 @@ function wander<Kind>(query: usize): void {
 }
 
 /**
- * Return whether the walk has settled: `least` rows are kept, all of them nearer than the frontier, and the `watched`
- * nearest rows have been stable for long. Stable for long: since their last change (ignoring the last `late` changes)
- * the walk has measured `factor` times as many rows as before it, plus `more`.
+ * Return whether the rule ends the walk. Two conditions must be true:
+ * - At least `least` rows are kept, and these are nearer than all rows of the frontier.
+ * - The walk has measured at least `factor` times as many rows as at the last change of the `watched` nearest rows,
+ *   plus `more` rows. The last `late` changes are ignored.
  */
 @inline
 function isSettled(): bool {
@@ -522,7 +554,10 @@ function isSettled(): bool {
   return <f64>(measured - measuredBefore) >= goal()
 }
 
-/** The number of rows that the walk must measure before it settles. It only grows. */
+/**
+ * Return the number of rows that the walk must measure before the rule can end it. The number never falls during a
+ * walk.
+ */
 @inline
 function goal(): f64 {
   const changed = load<u32>(changes + (<usize>oldest << 2)) - measuredBefore
@@ -530,15 +565,15 @@ function goal(): f64 {
 }
 
 /**
- * If at least this share (1 / 2^shift) of a row's neighbours is allowed, excluded neighbours are walked like allowed
- * ones.
+ * If at least the share 1 / 2^PASSING_SHIFT of a row's neighbours is allowed, the walk treats excluded neighbours like
+ * allowed neighbours.
  */
 const PASSING_SHIFT: u32 = 2
 
 /**
- * Offer all neighbours of `row` if many of them are allowed. Otherwise offer the allowed ones and, if these are few,
- * also allowed nodes behind excluded ones. In this case excluded nodes are not measured: if many of them are near the
- * query, the walk would see nothing else.
+ * Expand a row in a filtered walk. If many of its neighbours are allowed, offer all neighbours. Otherwise offer only
+ * the allowed neighbours. If these are few, also offer the allowed neighbours of excluded neighbours. Excluded nodes
+ * are not measured then, because many excluded nodes near the query would fill the frontier.
  */
 function lookThrough<Kind>(query: usize, row: u32): void {
   const list = listOf(row, 0)
@@ -575,7 +610,10 @@ function lookThrough<Kind>(query: usize, row: u32): void {
   offerMeasured<Kind>(query, end)
 }
 
-/** Keep the rows at `from .. end` that are visited for the first time. Returns their end. */
+/**
+ * Keep, of the rows from address `from` to `end`, those that were not visited before. Marks them as visited. Returns
+ * the address after the last kept row.
+ */
 @inline
 function unvisited(from: usize, end: usize): usize {
   const seen = visited, now = epoch
@@ -590,7 +628,10 @@ function unvisited(from: usize, end: usize): usize {
   return to
 }
 
-/** Write the allowed, unvisited neighbours of `row` to `to`. Returns their end. */
+/**
+ * Write the allowed neighbours of `row` that were not visited before to address `to`. Returns the address after the
+ * last of them.
+ */
 @inline
 function gatherAllowed(row: u32, to: usize): usize {
   const list = listOf(row, 0)
@@ -606,7 +647,7 @@ function gatherAllowed(row: u32, to: usize): usize {
   return end
 }
 
-/** Measure the rows from `nearby` to `end`, and offer them. */
+/** Measure and offer the rows from address `nearby` to `end`, and count them. */
 @inline
 function offerMeasured<Kind>(query: usize, end: usize): void {
   if (touch) for (let at = nearby; at < end; at += 4) touchLines(vectorOf(load<u32>(at)), stride)
@@ -623,8 +664,8 @@ function offerNearby<Kind>(query: usize, end: usize): void {
 }
 
 /**
- * Write the unvisited neighbours of `row` to `nearby`. Returns their end. Without a branch, because visits are
- * unpredictable.
+ * Write the neighbours of `row` that were not visited before to `nearby`, and count them as measured. Returns the
+ * address after the last of them. The loop has no branch on visited rows, because the CPU could not predict it.
  */
 @inline
 function lookAround(row: u32, level: i32): usize {
@@ -645,7 +686,7 @@ function lookAround(row: u32, level: i32): usize {
   return end
 }
 
-/** Prefetch lines, so that their cache misses overlap. */
+/** Prefetch cache lines, so that the CPU waits for several of them at the same time. */
 @inline
 function touchLines(begin: usize, bytes: usize): void {
   const end = begin + bytes
@@ -661,7 +702,9 @@ function visit(row: u32): bool {
   return true
 }
 
-/** Process a row that a walk found. */
+/**
+ * Add a measured row to the frontier and to the kept rows, if it belongs there. Records a change of the watched rows.
+ */
 function offer(key: u64): void {
   if (expandsKept()) {
     if (key < worst) keep(key)
@@ -674,7 +717,7 @@ function offer(key: u64): void {
   oldest = oldest == late ? 0 : oldest + 1
 }
 
-/** Keep a key that is below `worst`. Returns its position. */
+/** Add a key that is below `worst` to the kept keys. Returns its address. */
 function keep(key: u64): usize {
   let hole = keptEnd
   const last = kept + (<usize>(ef - 1) << 3)
@@ -686,7 +729,10 @@ function keep(key: u64): usize {
   return hole
 }
 
-/** Insert `key` into the ascending keys at `begin`, dropping the one at `hole`. Returns its position. */
+/**
+ * Insert `key` into the ascending keys from address `begin` to `hole`. The key at `hole` is overwritten. Returns the
+ * address of `key`.
+ */
 @inline
 function rise(begin: usize, hole: usize, key: u64): usize {
   while (hole > begin) {
@@ -728,8 +774,8 @@ function popWaiting(): u64 {
 }
 
 /**
- * Forget the farther half of the frontier. Popped keys are stored after the heap in descending order; reversed, they
- * are a heap.
+ * Drop the farther half of the frontier. Takes the nearer half from the heap, nearest first, and stores it from the end
+ * of the buffer backwards. Then copies it to the start of the buffer in ascending order, which is a valid heap.
  */
 function halveWaiting(): void {
   const half = frontierMax >> 1
@@ -748,14 +794,14 @@ function report(k: u32, outRows: usize, outDistances: usize): u32 {
     const row = rowOf(key), bits = bitsOf(key)
     const distance = reinterpret<f32>(bits)
     if (!filtered || isAllowed(row)) put(row, distance, found++, outRows, outDistances)
-    for (let twin = firstTwin(row); twin != NOBODY && found < k; twin = nextTwin(twin)) {
+    for (let twin = firstTwin(row); twin != NO_ROW && found < k; twin = nextTwin(twin)) {
       if (!filtered || isAllowed(twin)) put(twin, distance, found++, outRows, outDistances)
     }
   }
   return found
 }
 
-/** Write a result. Rows at equal distance are sorted by row number. */
+/** Write a row as result number `at`. Sorts rows of equal distance by row number. */
 function put(row: u32, distance: f32, at: u32, outRows: usize, outDistances: usize): void {
   store<f32>(outDistances + (<usize>at << 2), distance)
   let hole = at
@@ -771,13 +817,13 @@ function put(row: u32, distance: f32, at: u32, outRows: usize, outDistances: usi
 
 function firstTwin(row: u32): u32 {
   const list = listOf(row, 0)
-  return load<u32>(list) & HAS_TWINS ? load<u32>(list, 4) : NOBODY
+  return load<u32>(list) & HAS_TWINS ? load<u32>(list, 4) : NO_ROW
 }
 
 @inline
 function nextTwin(twin: u32): u32 {
   const after = load<u32>(listOf(twin, 0), 4)
-  return after == twin ? NOBODY : after
+  return after == twin ? NO_ROW : after
 }
 
 @inline
@@ -826,7 +872,8 @@ function lock(at: usize): void {
   while (atomic.cmpxchg<u32>(at, 0, 1) != 0) {
     let looks = LOOKS
     while (atomic.load<u32>(at) != 0) if (--looks == 0) break
-    // The holder may wait for this core. No thread wakes waiters, so releasing a lock costs nothing.
+    // The thread with the lock may itself wait for a processor core. So wait for a fixed time: no thread wakes waiting
+    // threads, which makes releasing a lock cheap.
     if (looks == 0) atomic.wait<i32>(at, 1, WAIT_NANOSECONDS)
   }
 }
@@ -879,7 +926,10 @@ function between<Kind>(query: usize, row: usize): u32 {
   else return sumOfParts(query, row)
 }
 
-/** Element i is added to lane i mod 16, as in `distance.ts`. */
+/**
+ * Return the bits of the squared distance of floats. The square of element i is added to lane i mod 16, as in
+ * `distance.ts`.
+ */
 @inline
 function betweenFloats(query: usize, row: usize): u32 {
   let a0 = f32x4.splat(0), a1 = a0, a2 = a0, a3 = a0
@@ -914,7 +964,10 @@ function betweenBytes(query: usize, row: usize): u32 {
   return reinterpret<u32>(<f32>(<u32>(i32x4.extract_lane(w, 0) + i32x4.extract_lane(w, 1))))
 }
 
-/** Part i is added to lane i mod 4. The sum is (0 + 2) + (1 + 3). */
+/**
+ * Return the bits of the sum of a row's entries in the table. The entry of part i is added to lane i mod 4. The sum is
+ * (0 + 2) + (1 + 3).
+ */
 @inline
 function sumOfParts(table: usize, row: usize): u32 {
   let a0: f32 = 0, a1: f32 = 0, a2: f32 = 0, a3: f32 = 0

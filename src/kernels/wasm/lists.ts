@@ -1,16 +1,17 @@
 /**
- * Finds the nearest rows of several lists (AssemblyScript): open, any number of scans, close. The reference
- * implementations are `../nearest-lists.ts` and `../scan-lists.ts`. The order of sums is that of `./distance`.
+ * Finds the nearest rows of several lists (AssemblyScript). The caller calls `openNearest`, then scans any number of
+ * lists, then calls `closeNearest`. The reference implementations are `../nearest-lists.ts` and `../scan-lists.ts`.
+ * Terms are summed in the same order as in `./distance`.
  *
- * Rows of a list are contiguous, each padded with zeros to whole steps, so that no masks are needed. Queries are padded
- * in the same way. Ordinals come in any order, so a row at the distance of the worst kept row may still rank before it.
+ * The rows of a list are consecutive. Rows and queries are padded with zeros to whole steps, so that no masks are
+ * needed. Ordinals may be in any order. So a row with the same distance as the worst kept row may rank before that row.
  */
 import { addBits, fold, foldIntegers } from './distance'
 import { close, held, offer, open, worst } from './nearest'
 
-/** Rows measured before they are offered: their distances stay in the first-level cache. */
+/** Number of rows that are measured before they are offered. Their distances stay in the L1 cache. */
 const BLOCK_ROWS: u32 = 1024
-/** Distance in bytes at which lines of the list are prefetched. */
+/** Number of bytes ahead of the current address at which cache lines of the list are prefetched. */
 const READ_AHEAD: usize = 512
 
 export function openNearest(heap: usize, k: i32, allowed: usize): void {
@@ -18,7 +19,8 @@ export function openNearest(heap: usize, k: i32, allowed: usize): void {
 }
 
 /**
- * Offer `count` f32s at `distances`, each with `base` added. The memory must be readable up to a multiple of four f32s.
+ * Offer `count` rows with the distances at `distances`, which are f32s, plus `base`. The f32s are read up to a multiple
+ * of four.
  */
 export function offerNearest(distances: usize, ordinals: usize, count: u32, base: f32): void {
   for (let i: u32 = 0; i < count; i += 4) {
@@ -39,7 +41,7 @@ export function closeNearest(): i32 {
   return close()
 }
 
-/** Scan rows of f32s of `stride` bytes each, a multiple of 64. */
+/** Scan rows of f32s. `stride`: bytes of a row, a multiple of 64. */
 export function scanFloats(
   list: usize, count: u32, stride: usize, query: usize, distances: usize, ordinals: usize, base: f32,
 ): void {
@@ -57,8 +59,9 @@ export function scanFloats(
 }
 
 /**
- * Scan rows of bytes, `stride` each, a multiple of 16. A distance is `scale` times the exact sum of squares. The final
- * sum is computed for four rows together: for a single row it would take as long as the row itself.
+ * Scan rows of bytes. `stride`: bytes of a row, a multiple of 16. A distance is `scale` times the exact squared
+ * Euclidean distance. The lanes are summed for four rows together, because for a single row this would take as long as
+ * the rest.
  */
 export function scanBytes(
   list: usize, count: u32, stride: usize, query: usize, scale: f32, distances: usize, ordinals: usize, base: f32,
@@ -87,7 +90,7 @@ export function scanBytes(
   }
 }
 
-/** Scan rows of bits, `stride` bytes each, a multiple of 16. A distance is the number of different bits. */
+/** Scan rows of bits. `stride`: bytes of a row, a multiple of 16. A distance is the number of different bits. */
 export function scanBits(
   list: usize, count: u32, stride: usize, query: usize, distances: usize, ordinals: usize, base: f32,
 ): void {
@@ -123,7 +126,7 @@ function squaresOfFloats(row: usize, stride: usize, query: usize, ahead: usize):
   return fold(a0, a1, a2, a3)
 }
 
-/** Return the sum of a row in four parts. */
+/** Return the squared distance of a row as four partial sums. */
 @inline
 function squaresOfBytes(row: usize, stride: usize, query: usize): v128 {
   let a0 = i32x4.splat(0), a1 = a0
@@ -137,7 +140,7 @@ function squaresOfBytes(row: usize, stride: usize, query: usize): v128 {
   return i32x4.add(a0, a1)
 }
 
-/** Return the sums of the lanes of each register. */
+/** Return a register with the sum of the lanes of each of four registers. */
 @inline
 function foldFour(a: v128, b: v128, c: v128, d: v128): v128 {
   const ab = i32x4.add(i32x4.shuffle(a, b, 0, 4, 1, 5), i32x4.shuffle(a, b, 2, 6, 3, 7))

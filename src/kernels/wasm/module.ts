@@ -1,4 +1,4 @@
-/** The functions that JavaScript may call. One module, instantiated once per memory. */
+/** Exports the functions that JavaScript may call. The module is instantiated once per memory. */
 export { measureList, measureRange } from './distance'
 export { search, sumWords } from './exact'
 export { assignRows, assignShorts, nearPairs } from './clusters'

@@ -1,15 +1,18 @@
 /**
- * Keeps the k nearest rows offered so far (AssemblyScript): a bounded binary max-heap of u64 keys ordered by (distance,
- * ordinal). One heap at a time per instance. Reference implementation: `../nearest.ts`.
+ * Keeps the k nearest of the offered rows in a binary max-heap of u64 keys (AssemblyScript). An instance has one heap
+ * at a time. The reference implementation is `../nearest.ts`.
  *
- * - A key contains the distance's bits in its upper half, mapped so that unsigned order is numeric order, and the row's
- *   ordinal in its lower half.
- * - `worst` is the largest distance in a full heap, and NaN before the heap is full. So `!(d >= worst)` is the only
- *   test for a row that cannot enter. This holds for rows in ascending order, where a tie with the worst row cannot
- *   enter. For rows in any order the test is `!(d > worst)`.
- * - Bounds and the allowed bit are tested only for rows that would enter, and only there NaN becomes Infinity.
+ * - The upper half of a key has the bits of the distance, mapped so that the order of unsigned integers is the order of
+ *   distances. The lower half is the ordinal of the row. So keys are ordered by (distance, ordinal).
+ * - Callers compare a distance `d` with `worst` before they call `offer`, which saves most calls.
+ * - If rows are offered in ascending order of ordinals, a row with the same distance as the worst row ranks after it.
+ *   So only rows with `!(d >= worst)` can enter the heap. If rows are offered in any order, rows with `!(d > worst)`
+ *   can.
+ * - `offer` tests the bounds and the allowed bit, and replaces NaN by Infinity. So this is done only for rows that
+ *   could enter.
  */
 
+/** The greatest distance in the heap. NaN until the heap is full, so that both comparisons above are true. */
 export let worst: f32 = NaN
 let heap: usize = 0
 let size: i32 = 0
@@ -19,8 +22,9 @@ let upper: f64 = 0
 let allowed: usize = 0
 
 /**
- * Start an empty heap of `k` >= 1 keys at `at`. Only rows with from <= distance < to enter (a NaN bound is no bound)
- * and, if `bits` is not 0, only rows whose bit there is set.
+ * Begin an empty heap of at most `k` keys (at least 1) at address `at`. Only rows with `from <= distance < to` can
+ * enter the heap; NaN means no bound. `bits`: address of one bit per ordinal. Only rows whose bit is set can enter. 0:
+ * all rows.
  */
 export function open(at: usize, k: i32, from: f64, to: f64, bits: usize): void {
   heap = at
@@ -32,7 +36,7 @@ export function open(at: usize, k: i32, from: f64, to: f64, bits: usize): void {
   worst = NaN
 }
 
-/** Offer a row. Call only if its distance may enter the heap: see `worst` above. */
+/** Offer a row. The caller must have compared the distance with `worst`, see above. */
 export function offer(distance: f32, ordinal: u32): void {
   if (allowed) {
     const word = load<u32>(allowed + (<usize>(ordinal >> 5) << 2))
@@ -55,7 +59,7 @@ export function held(): i32 {
   return size
 }
 
-/** Convert the heap to (ordinal u32, distance f32) pairs in ascending order. Returns their number. */
+/** Replace the heap by pairs (ordinal u32, distance f32), sorted by (distance, ordinal). Returns their number. */
 export function close(): i32 {
   const found = size
   while (size > 1) {
@@ -71,7 +75,7 @@ export function close(): i32 {
   return found
 }
 
-/** Insert `key` at `hole`, moving smaller parents down. */
+/** Insert `key` at `hole` or above. Moves smaller parents down. */
 function rise(hole: i32, key: u64): void {
   while (hole > 0) {
     const parent = (hole - 1) >> 1
@@ -83,7 +87,7 @@ function rise(hole: i32, key: u64): void {
   setKey(hole, key)
 }
 
-/** Insert `key` at `hole`, moving larger children up. */
+/** Insert `key` at `hole` or below. Moves greater children up. */
 function sink(hole: i32, key: u64): void {
   for (let child = 2 * hole + 1; child < size; child = 2 * hole + 1) {
     if (child + 1 < size && keyAt(child + 1) > keyAt(child)) child++

@@ -1,15 +1,18 @@
 /**
- * Product quantization (AssemblyScript; Jegou et al. 2011): a vector is cut into parts, and each part is represented by
- * the number of its nearest centroid. Reference implementation: `../product.ts`, equal bit for bit, because the order
- * of every sum is fixed.
+ * Product quantization (AssemblyScript; Jegou et al. 2011). A vector is divided into parts, and each part is
+ * represented by the number of its nearest centroid. The reference implementation is `../product.ts`. It computes the
+ * same bits, because the order of all sums is fixed.
  *
- * The centroids of a part are stored by columns: the first elements of all centroids, then the second elements ... So
- * four centroids fill a register, for any width of a part. There are `count` centroids, a multiple of 16. A part with
- * fewer repeats its first centroid; the copies lose every tie to the original.
+ * The centroids of a part are stored by columns: the first elements of all centroids, then their second elements, and
+ * so on. So a register has the same element of four centroids, for any number of elements of a part. The number of
+ * centroids, `count`, is a multiple of 16. If there are fewer, the first centroid is repeated. A copy is never chosen,
+ * because of equally near centroids the lowest number is chosen.
  */
 import { offer, worst } from './nearest'
 
-/** Write the squared distances of a query's part (`width` f32s) from the centroids to `count` f32s at `out`. */
+/**
+ * Write the squared distances between the part of a query (`width` f32s) and all centroids to `count` f32s at `out`.
+ */
 export function squareColumns(columns: usize, width: usize, count: usize, query: usize, out: usize): void {
   const bytes = count << 2
   for (let c: usize = 0; c < bytes; c += 64) {
@@ -37,15 +40,17 @@ function addSquare(sum: v128, x: v128, q: v128): v128 {
 }
 
 /**
- * Find the nearest centroid (ties: the lower number) for one part of each of `rows` vectors, which are `stride` bytes
- * apart. Writes the numbers as bytes at `out`, `step` apart. `halves`: half the squared norm of each centroid.
- * Subtracting the products from it gives values that rank like the distance.
+ * Find the nearest centroid for one part of each of `rows` vectors. Of equally near centroids it is the one with the
+ * lowest number. `vectors`: address of the part of the first vector. `stride`: bytes from one vector to the next.
+ * `out`: address of the results. Each result is a byte, and the next result is `step` bytes after it. `halves`: address
+ * of half of the squared norm of each centroid. This minus the dot product ranks centroids like the distance.
  */
 export function nearestColumns(
   columns: usize, halves: usize, width: usize, count: usize, vectors: usize, stride: usize, rows: usize, out: usize, step: usize,
 ): void {
   const bytes = count << 2, end = width << 2, last = rows - 1
-  // Four rows share each load. The last row replaces missing rows.
+  // Process four rows together, so that they share the loads of centroids. If fewer rows are left, the last row takes
+  // the place of the missing rows.
   for (let r: usize = 0; r < rows; r += 4) {
     const r1 = min(r + 1, last), r2 = min(r + 2, last), r3 = min(r + 3, last)
     const x0 = vectors + r * stride, x1 = vectors + r1 * stride
@@ -99,7 +104,7 @@ export function nearestColumns(
   }
 }
 
-/** Return the number of the least of four values; of equal values the lowest number. */
+/** Return the number of the least of four values. Of equal values, return the lowest number. */
 @inline
 function lowest(values: v128, numbers: v128): u32 {
   let least = f32x4.pmin(values, i32x4.shuffle(values, values, 2, 3, 0, 1))
@@ -111,8 +116,9 @@ function lowest(values: v128, numbers: v128): u32 {
 }
 
 /**
- * Offer rows of `parts` bytes each. The distance is the sum of the row's entries in `table` (256 f32s per part), plus
- * `base`. Part p is added to sum p mod 4, and the sums are added as (0 + 2) + (1 + 3).
+ * Estimate the distances of rows of `parts` bytes, and offer the rows. The distance is `base` plus the sum of the
+ * entries of the row's codes in `table`, which has 256 f32s per part. The entry of part p is added to sum p mod 4, and
+ * the sums are added as (0 + 2) + (1 + 3).
  */
 export function scanCodes(
   list: usize, count: u32, parts: usize, table: usize, ordinals: usize, base: f32,

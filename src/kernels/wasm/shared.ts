@@ -1,5 +1,6 @@
 /**
- * The functions that JavaScript may call on memory shared by several threads. Each thread has an instance of its own.
+ * Exports the functions that JavaScript may call on memory that several threads share. Each thread has its own
+ * instance.
  */
 export * from './module'
 export { graphJoin } from './graph'

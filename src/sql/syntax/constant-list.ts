@@ -1,24 +1,29 @@
 /**
- * Read long lists of constants directly from the text, or take them from a parameter. A hundred thousand ids
- * then become one array instead of one node each.
+ * Reads long lists of constants from the text or from a parameter without creating a node per element. For example, a
+ * list of 100,000 ids becomes one array.
  */
 import type { ConstantList } from './syntax.js'
 
 export type Constants = ConstantList['values']
 
-/** Shorter lists are parsed as ordinary expressions, which keep the position of each element. */
+/**
+ * Minimum number of elements. Shorter lists are parsed as ordinary expressions, so that errors have the position of an
+ * element.
+ */
 const leastLength = 64
 
-/** A 64-bit integer is stored as two words: `high * 2**32 + low`. */
+/** Factor of the high word of a 64-bit integer, which is stored as two 32-bit words. */
 const wordSize = 2 ** 32
 
-/** Digits of the longest uint64, and number of digits that a double always holds exactly. */
+/** Number of digits of the greatest uint64. */
 const maxDigits = 20
+/** Maximum number of digits of an integer that a double always represents exactly. */
 const exactDigits = 15
 
 /**
- * Return the constants from `from` up to the bracket `close`, and the offset of the bracket. Return null if
- * the list is short, or is not made of 64-bit integers only or strings only.
+ * Read a list of constants in `text`, from the offset `from` to the bracket `close`. Returns the constants and the
+ * offset of the bracket. Returns null if the list has fewer than 64 elements, or if the elements are neither all 64-bit
+ * integers nor all strings.
  */
 export function scanConstants(
   text: string,
@@ -73,8 +78,8 @@ function scanIntegers(text: string, from: number, close: number) {
     let low = value | 0
     let high = Math.floor(value / wordSize)
     if (digits > exactDigits) {
-      // A product of 64 bits is not exact in a double. So the last nine digits are added separately, and the
-      // digits before them (less than 2^37) are split at bit 16.
+      // A double cannot represent the value exactly. So compute it in parts: the last nine digits are one part, and the
+      // number before them (less than 2^37) is split into its low 16 bits and the rest.
       const upper = numberAt(text, start, at - 9)
       const lowPart = (upper & 0xffff) * 1e9 + numberAt(text, at - 9, at)
       const highPart = Math.floor(upper / 0x10000) * 1e9
@@ -112,14 +117,14 @@ function scanIntegers(text: string, from: number, close: number) {
   return { values, end: at }
 }
 
-/** Return the number written by the digits from `from` up to `to`, at most 15 of them. */
+/** Return the number of the digits from `from` to `to - 1`. There must be at most 15 digits. */
 function numberAt(text: string, from: number, to: number): number {
   let value = 0
   for (let i = from; i < to; i++) value = value * 10 + (text.charCodeAt(i) - 48)
   return value
 }
 
-/** Skip the blanks that separate tokens. Comments are not skipped. */
+/** Return the offset after the blanks at `at`. Comments are not skipped. */
 function blankEnd(text: string, at: number): number {
   for (;;) {
     const code = text.charCodeAt(at)
@@ -129,8 +134,8 @@ function blankEnd(text: string, at: number): number {
 }
 
 /**
- * Return the elements of a parameter as a constant list. Return null if there are few elements, or if they
- * are not all integers or all strings. An array of doubles is taken as is.
+ * Return the elements of a parameter as a constant list. Return null if there are fewer than 64 elements, or if they
+ * are neither all integers nor all strings. A Float64Array whose numbers are not all integers is returned unchanged.
  */
 export function constantsOf(items: ArrayLike<unknown>): Constants | null {
   if (items.length < leastLength) return null
@@ -166,7 +171,7 @@ function integersOf(items: ArrayLike<unknown>): Constants | null {
   return values
 }
 
-/** Return every value once: strings in order of appearance, numbers ascending with NaN last. -0 becomes 0. */
+/** Return the distinct values. Strings are in order of appearance, numbers ascending with NaN last. -0 becomes 0. */
 export function distinctValues(values: Constants): readonly (bigint | number | string)[] {
   if (values instanceof Float64Array) {
     const sorted = values.map(value => value + 0).sort()

@@ -1,11 +1,11 @@
 import { invalidInput, type SheafError, type SourceSpan } from '../../errors.js'
 
-/** Characters of the line that are shown on each side of the error. */
+/** Maximum number of characters of the line to show on each side of an error. */
 const context = 40
 
 /**
- * Return the line of `text` that contains `at`, with a caret below the error. Both lines are indented by two
- * spaces.
+ * Return two lines, indented by two spaces: the line of `text` that contains `at`, and a line with carets below the
+ * span.
  */
 function excerpt(text: string, at: SourceSpan): string {
   const from = Math.max(text.lastIndexOf('\n', at.offset - 1) + 1, at.offset - context)
@@ -26,7 +26,7 @@ function printable(line: string): string {
   return line.replace(/\p{Cc}/gu, ' ')
 }
 
-/** Return the offset of the first unpaired surrogate, or -1. */
+/** Return the offset of the first unpaired surrogate of a text. Return -1 if there is none. */
 export function strayHalf(text: string): number {
   return text.isWellFormed() ? -1 : text.search(/\p{Surrogate}/u)
 }

@@ -1,4 +1,4 @@
-/** Hints for syntax errors: what the author of the expression may have meant. */
+/** Returns hints for syntax errors: the syntax that the author of the expression probably needs. */
 import { nearestName } from '../../errors.js'
 import type { Lexer } from './tokens.js'
 
@@ -18,8 +18,8 @@ const otherDialects: Readonly<Record<string, string>> = {
   XOR: 'write <> between two conditions',
   EQUALS: 'write =',
   EQ: 'write =',
-  COLLATE: 'texts are compared by their code points; there are no collations',
-  AS: 'an expression has no AS; pass the name separately, as a key of select',
+  COLLATE: 'remove COLLATE: strings are always compared by code points',
+  AS: 'remove AS: the name of a selected column is the key in select',
   SELECT: 'sub-queries are not part of this dialect',
   ANY: 'write IN, or array_has(list, value)',
   SOME: 'write IN, or array_has(list, value)',
@@ -44,7 +44,7 @@ const conditionWords = ['NOT', 'CASE']
 const literalWords = 'INTERVAL DATE TIME TIMESTAMP DATETIME DECIMAL'.split(' ')
 
 /**
- * Return a hint for a token found where an operator is expected. `before` is the text of the previous token.
+ * Return a hint for a token at a position where only an operator may follow. `before`: text of the previous token.
  */
 export function operatorHint(token: Lexer, before: string): string | undefined {
   switch (token.kind) {
@@ -73,11 +73,11 @@ const joinHint = 'join conditions with AND or OR, and values with an operator su
 const stringsHint = "join texts with ||; double a quote inside a text: 'it''s'"
 
 /**
- * Return a hint for the keyword that `word` misspells. Return undefined if no keyword is similar, or if `word` is a
- * keyword.
+ * Return the hint "did you mean" with the keyword that is most similar to `word`. Return undefined if no keyword is
+ * similar, or if `word` is a keyword.
  *
- * A typing mistake is assumed to keep the first letter, or to permute all letters. Otherwise `time` would be taken for
- * LIKE.
+ * A similar keyword must have the same first letter, or the same letters in another order. Otherwise `time` would be
+ * similar to LIKE.
  */
 export function spellingHint(word: string, keywords: readonly string[]): string | undefined {
   const upper = word.toUpperCase()

@@ -1,6 +1,6 @@
 /**
- * Parse the parentheses after the name of a function: arguments, or the SQL keywords that some functions use instead of
- * commas.
+ * Parses function calls after the name: the arguments in parentheses, and the forms with keywords, such as `CAST(x AS
+ * int)`.
  */
 import { readTypeName } from './parse-type.js'
 import type { Reader } from './reader.js'
@@ -40,7 +40,7 @@ function readArguments(reader: Reader, name: NamePart, depth: number): Expr {
   return readFilter(reader, finish(reader, name, name.name, args, isDistinct ? 'distinct' : null), depth)
 }
 
-/** Parse `FILTER (WHERE condition)` after a call, if it follows. */
+/** Parse `FILTER (WHERE condition)` after a call. Return the call itself if FILTER does not follow. */
 function readFilter(reader: Reader, call: CallExpr, depth: number): CallExpr {
   const { height } = reader
   if (!reader.skipKeyword('FILTER')) return call
@@ -96,7 +96,7 @@ function readTrim(reader: Reader, name: NamePart, depth: number): Expr {
 }
 
 /**
- * Parse `SUBSTRING(text FROM start FOR length)`, where either part may be missing, or the form with commas.
+ * Parse `SUBSTRING(text FROM start FOR length)`, or the form with commas. `FROM start` and `FOR length` are optional.
  */
 function readSubstring(reader: Reader, name: NamePart, depth: number): Expr {
   const args = [...readList(reader, depth)]
@@ -126,7 +126,7 @@ function readPosition(reader: Reader, name: NamePart, depth: number): Expr {
   return finish(reader, name, 'strpos', [text, part])
 }
 
-/** Parse expressions separated by commas, possibly none. */
+/** Parse zero or more expressions that are separated by commas. */
 function readList(reader: Reader, depth: number): readonly Expr[] {
   if (reader.token.isSymbol(')')) {
     reader.height = 0

@@ -1,9 +1,12 @@
-/** Parse predicates that follow an operand: IS, IN, BETWEEN, LIKE and `~`. */
+/** Parses predicates after their operand: IS, IN, BETWEEN, LIKE and `~`. */
 import { scanConstants } from './constant-list.js'
 import type { Reader } from './reader.js'
 import { type ConstantList, type Expr, level, type ParameterExpr } from './syntax.js'
 
-/** Pattern operators: one tilde takes a regular expression, two take a LIKE pattern, a star ignores case. */
+/**
+ * Pattern operators. With one tilde, the right side is a regular expression. With two tildes, it is a LIKE pattern. A
+ * star ignores upper and lower case. An exclamation mark negates.
+ */
 const matchOps = new Set(['~', '~*', '!~', '!~*', '~~', '~~*', '!~~', '!~~*'])
 
 /** Return whether a symbol is a pattern operator. */

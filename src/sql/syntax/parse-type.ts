@@ -1,12 +1,13 @@
-/** Parse the names of types in CAST and `::`. */
+/** Parses the names of types in CAST and after `::`. */
 import type { Reader } from './reader.js'
 import type { TypeName } from './syntax.js'
 
 /**
- * Parse the words and arguments of a type: `bigint unsigned`, `decimal(10, 2)`, `timestamp(3) with time
+ * Parse a type name with its arguments, for example `bigint unsigned`, `decimal(10, 2)` or `timestamp(3) with time
  * zone`.
  *
- * `without time zone` is the default and is dropped. A trailing `[]` makes a list type.
+ * `without time zone` is the default, so it is not part of the returned name. A trailing `[]` is part of it, and means
+ * a list type.
  */
 export function readTypeName(reader: Reader): TypeName {
   const { token } = reader
@@ -18,7 +19,7 @@ export function readTypeName(reader: Reader): TypeName {
   if (token.isSymbol('(')) {
     do {
       reader.advance()
-      if (!token.is('integer')) throw reader.unexpected('the arguments of a type are whole numbers')
+      if (!token.is('integer')) throw reader.unexpected('the arguments of a type must be integers')
       args.push(Number(token.value))
       reader.advance()
     } while (token.isSymbol(','))
@@ -32,7 +33,7 @@ export function readTypeName(reader: Reader): TypeName {
     reader.advance()
     for (const word of ['TIME', 'ZONE']) reader.expectKeyword(word, `expected ${word} of WITH TIME ZONE`)
   }
-  // `x::list[1]` takes an element; `x::int[]` is a list type.
+  // `x::list[1]` is an element of a list, but `x::int[]` is a cast to a list type.
   while (token.isSymbol('[') && /^\[\s*\]/.test(token.text.slice(token.start, token.start + 16))) {
     reader.advance()
     reader.expect(']')

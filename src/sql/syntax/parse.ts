@@ -1,10 +1,10 @@
 /**
- * Parse text to an expression tree by precedence climbing. Each token is read once.
+ * Parses text to an expression tree by precedence climbing. Each token is read once.
  *
  * - The whole text must be one expression. Trailing text is an error.
  * - Operators of the same level (`level` in syntax.ts) are left-associative.
- * - A keyword is a column name where the keyword itself would be invalid: `case = 1`, `interval + 1`, `end`.
- *   If both readings are possible, it is the keyword: `case - 1` begins a CASE. Quotes make it a column.
+ * - A keyword at a position where it would be invalid is a column name: `case = 1`, `interval + 1`, `end`. If both are
+ *   valid, it is the keyword: `case - 1` begins a CASE. A name in quotes is always a column.
  * - Between CASE and END the words WHEN, THEN, ELSE and END are never column names.
  */
 import { invalidInput, type SourceSpan } from '../../errors.js'
@@ -22,10 +22,13 @@ import {
   type TypeName,
 } from './syntax.js'
 
-/** Maximum length of an expression, in UTF-16 units. */
+/** Maximum length of an expression in UTF-16 code units. */
 const maxLength = 16 * 1024 * 1024
 
-/** Digits of the longest decimal. A longer integer is kept as text of any length. */
+/**
+ * Maximum number of digits of an integer that becomes a bigint. It is the maximum number of digits of a decimal. A
+ * longer integer becomes a `DecimalExpr`.
+ */
 const maxIntegerDigits = 76
 
 const binaryOps: Readonly<Record<string, { op: CompareOp | ArithmeticOp | '||'; level: number }>> = {
@@ -45,7 +48,10 @@ const binaryOps: Readonly<Record<string, { op: CompareOp | ArithmeticOp | '||'; 
   '%': { op: '%', level: level.product },
 }
 
-/** Operators that are calls. `name`: the function; `swapped`: whether the right side is its first argument. */
+/**
+ * Operators that become function calls. `name`: name of the function. `swapped`: whether the right side is its first
+ * argument.
+ */
 const callOps: Readonly<Record<string, { name: string; level: number; swapped?: true }>> = {
   '|': { name: '|', level: level.bitOr },
   '^': { name: '^', level: level.bitXor },
@@ -56,24 +62,24 @@ const callOps: Readonly<Record<string, { name: string; level: number; swapped?: 
   '<@': { name: 'array_has_all', level: level.comparison, swapped: true },
 }
 
-/** Keywords that need quotes to name a column, because they would be parsed as operators or constants. */
+/** Keywords that are column names only in quotes. Without quotes they are operators or constants. */
 const reserved = new Set('AND OR NOT IS IN BETWEEN LIKE ILIKE ESCAPE NULL TRUE FALSE'.split(' '))
 
-/** Keywords that cannot name a column between CASE and END. */
+/** Keywords that, between CASE and END, are column names only in quotes. */
 const caseWords = new Set('WHEN THEN ELSE END'.split(' '))
 
-/** Keywords that name a column only before an operator. */
+/** Words that are column names if an operator follows, and keywords if an operand follows. */
 const leading = new Set('ARRAY CASE INTERVAL DISTINCT ALL BOTH LEADING TRAILING'.split(' '))
 
-/** Types that form a typed literal with a following string, as in `DATE '2026-01-31'`. */
+/** Types whose name before a string makes a typed literal, for example `DATE '2026-01-31'`. */
 const typedLiterals = new Set('DATE TIME TIMESTAMP DATETIME DECIMAL'.split(' '))
 
 const intervalUnit =
   /^(?:nanosecond|microsecond|millisecond|second|minute|hour|day|week|month|quarter|year|decade|century|millennium)s?$|^centuries$/
 
 /**
- * Return whether a word without quotes is a column name in every position. `array` is not: `array[1]` is a
- * list.
+ * Return whether a word without quotes is a column name at every position. For example, `array` is not, because
+ * `array[1]` is a list.
  */
 export function isBareName(word: string): boolean {
   const upper = word.toUpperCase()
@@ -82,13 +88,14 @@ export function isBareName(word: string): boolean {
 }
 
 /**
- * Parse one expression. Throws `InvalidInput` for a syntax error, for more than 16 Mi UTF-16 units, and for more than
- * 200 levels of nesting. The error has `at` and shows an excerpt of the text.
+ * Parse one expression. Throws `InvalidInput` for a syntax error, for more than 16 Mi UTF-16 code units, and for more
+ * than 200 levels of nesting. For a syntax error, it has the position `at`, and the message shows an excerpt of the
+ * text.
  */
 export function parseExpression(text: string): Expr {
-  if (typeof text !== 'string') throw invalidInput(`an expression is text, not ${typeof text}`)
+  if (typeof text !== 'string') throw invalidInput(`an expression must be a string, got ${typeof text}`)
   if (text.length > maxLength) {
-    throw invalidInput(`the expression has ${text.length} characters; ${maxLength} is the limit`, {
+    throw invalidInput(`an expression must have at most ${maxLength} characters, got ${text.length}`, {
       hint: 'pass long lists as a parameter: id IN ?',
     })
   }
@@ -100,7 +107,7 @@ export function parseExpression(text: string): Expr {
 }
 
 class Parser extends Reader {
-  /** Number of CASE expressions that are open. */
+  /** Number of enclosing CASE expressions whose END was not read yet. */
   #cases = 0
 
   whole(): Expr {
@@ -142,7 +149,7 @@ class Parser extends Reader {
     }
     if (token.isSymbol('-')) {
       this.advance()
-      // The sign is part of the number: `-128::tinyint` fits.
+      // The sign binds to the number before `::`, so that `-128::tinyint` casts -128, not 128.
       const isNumber = token.is('integer') || token.is('decimal')
       const operand = isNumber ? this.#primary(depth + 1) : this.expression(level.sign, depth + 1)
       this.height++
@@ -162,8 +169,8 @@ class Parser extends Reader {
   }
 
   /**
-   * Parse the operator at the current token and its right side. Return null if it binds looser than
-   * `minLevel`.
+   * Parse the operator at the current token and its right side. Return null if its level is below `minLevel`, or if the
+   * token is not an operator.
    */
   #infix(left: Expr, start: number, minLevel: number, depth: number): Expr | null {
     this.height = 0
@@ -246,14 +253,14 @@ class Parser extends Reader {
     return { kind, operands, at: this.since(start) }
   }
 
-  /** Parse what follows the bracket of `list[index]` or `list[from:to]`. Both ends of a slice are optional. */
+  /** Parse the rest of `list[index]` or `list[from:to]` after the bracket. Both ends of a slice are optional. */
   #elementOrSlice(operand: Expr, start: number, depth: number): Expr {
     const { token } = this
     const first = token.isSymbol(':') ? null : this.expression(level.or, depth + 1)
     let height = first === null ? 0 : this.height
     const colon = token.at()
     if (token.kind === 'parameter' && token.quote === ':') {
-      // In `list[1:n]` no parameter can follow the 1: `n` is a column.
+      // The lexer reads `:n` in `list[1:n]` as a parameter. A parameter cannot follow the 1, so `n` is a column.
       token.moveTo(token.start + 1)
     } else if (token.isSymbol(':')) this.advance()
     else {
@@ -327,7 +334,7 @@ class Parser extends Reader {
     throw this.unexpected('expected a value or a column name', hint)
   }
 
-  /** Parse an expression that starts with an unquoted word: a constant, call, typed literal, CASE or column. */
+  /** Parse an expression that begins with a word without quotes: a constant, call, typed literal, CASE or column. */
   #word(depth: number): Expr {
     const { token } = this
     const { keyword, start } = token
@@ -349,7 +356,7 @@ class Parser extends Reader {
         : call
     }
     if (token.kind === 'string' && typedLiterals.has(keyword)) {
-      // A timestamp with more than six fractional digits gets nanoseconds, so that no digit is lost.
+      // A timestamp with more than six fractional digits becomes a timestamp in nanoseconds, so that no digit is lost.
       const args = keyword === 'TIMESTAMP' && /\.\d{7}/.test(token.value) ? [9] : []
       return this.#typedLiteral({ name: name.name.toLowerCase(), args, at: name.at })
     }
@@ -439,7 +446,7 @@ function callOf(name: string, args: readonly Expr[], at: SourceSpan): Expr {
   return { kind: 'call', name, args, modifier: null, filter: null, at }
 }
 
-/** Return whether a dot after the expression takes a field. */
+/** Return whether a field may follow the expression after a dot. */
 function hasFields({ kind }: Expr): boolean {
   return kind === 'element' || kind === 'call' || kind === 'column' || kind === 'cast' || kind === 'case'
 }
@@ -449,13 +456,17 @@ function isNumber(kind: string): boolean {
 }
 
 /**
- * Return a type argument that was parsed as an expression. NaN, which no type accepts, if it is not a number.
+ * Return the number of a type argument that was parsed as an expression. If it is not an integer, return NaN, which no
+ * type accepts.
  */
 function numberOf(expr: Expr): number {
   return expr.kind === 'literal' && typeof expr.value === 'bigint' ? Number(expr.value) : Number.NaN
 }
 
-/** Creating a bigint from a number is several times faster than from a string. */
+/**
+ * Convert digits to a bigint. Short numbers are converted via a double, which is several times faster than from a
+ * string.
+ */
 function bigintOf(digits: string): bigint {
   return digits.length <= 15 ? BigInt(Number(digits)) : BigInt(digits)
 }

@@ -1,7 +1,7 @@
 import { inBackticks } from '../../primitives/in-backticks.js'
 import { isBareName } from './parse.js'
 
-/** Return a name as it is written in an expression: in backticks if necessary. */
+/** Return a column name as SQL text. Adds backticks if they are necessary. */
 export function printName(name: string): string {
   return isBareName(name) ? name : inBackticks(name)
 }

@@ -1,31 +1,38 @@
-/** The state of a parser: the current token, the position in the text, and the height of the last node. */
+/** Base class of the parser: its state, and methods that read tokens. */
 import type { SheafError, SourceSpan } from '../../errors.js'
 import { syntaxError } from './excerpt.js'
 import { operatorHint, spellingHint } from './hints.js'
 import { type Expr, level, maxDepth, type NamePart, type ParameterExpr } from './syntax.js'
 import { Lexer } from './tokens.js'
 
-/** Keywords that cannot begin an operand. A keyword before one of them is a column of that name. */
+/**
+ * Keywords that cannot begin an operand. If one of them follows a keyword such as CASE, that keyword is a column name.
+ */
 const following = new Set('AND OR IS IN BETWEEN LIKE ILIKE ESCAPE AS FROM FOR WHEN THEN ELSE END'.split(' '))
 
-/** Base of the parser, with helpers to consume tokens. */
+/** Base class of the parser. */
 export abstract class Reader {
   readonly token: Lexer
-  /** Height of the tree below the node that was read last. */
+  /** Height of the tree below the node that was parsed last. */
   height = 0
-  /** Offsets where the token before the current one started and ended. */
+  /** Offset of the token before the current token. */
   #lastStart = 0
+  /** Offset after the token before the current token. */
   #lastEnd = 0
+  /** Number of `?` parameters so far. */
   #questionMarks = 0
 
   constructor(text: string) {
     this.token = new Lexer(text)
   }
 
-  /** Parse operators of `minLevel` or tighter. `depth` is the number of enclosing levels. Sets `height`. */
+  /**
+   * Parse an expression whose operators have at least the level `minLevel`. `depth`: number of enclosing expressions.
+   * Sets `height`.
+   */
   abstract expression(minLevel: number, depth: number): Expr
 
-  /** Parse one or more expressions separated by commas. */
+  /** Parse one or more expressions that are separated by commas. Sets `height` to the maximum of their heights. */
   list(depth: number): readonly Expr[] {
     const list: Expr[] = []
     let height = 0
@@ -51,7 +58,10 @@ export abstract class Reader {
     return true
   }
 
-  /** Skip `keyword` if an operand or one of `others` follows. Otherwise the word is a column of that name. */
+  /**
+   * Skip `keyword` if an operand or one of the keywords `others` follows. Otherwise it is a column name, and is not
+   * skipped. Returns whether it was skipped.
+   */
   skipLeading(keyword: string, ...others: readonly string[]): boolean {
     if (this.token.keyword !== keyword) return false
     const { start } = this.token
@@ -62,14 +72,14 @@ export abstract class Reader {
     return isLeading
   }
 
-  /** Return whether the current token can begin an operand, and cannot follow a column name. */
+  /** Return whether the current token can begin an operand. If so, the token before it cannot be a column name. */
   beginsOperand(): boolean {
     const { kind, keyword, value } = this.token
     if (kind === 'name') return !following.has(keyword)
     return kind === 'symbol' ? '([-+'.includes(value) : kind !== 'end'
   }
 
-  /** Consume the current token as a name. */
+  /** Return the current token as a name, and advance. */
   namePart(): NamePart {
     const { token } = this
     const quote = token.kind === 'name' ? '' : token.quote === '"' ? '"' : '`'
@@ -78,12 +88,12 @@ export abstract class Reader {
     return part
   }
 
-  /** Consume the current token as a parameter. */
+  /** Return the current token as a parameter, and advance. */
   parameter(): ParameterExpr {
     const { value, quote, start } = this.token
     const style = quote === '$' ? '$' : quote === ':' ? ':' : '?'
     if (style === '$' && (/^0/.test(value) || value.length > 6)) {
-      throw this.unexpected('parameters are numbered from $1')
+      throw this.unexpected('the number of a parameter must be from $1 to $999999')
     }
     const key = style === '?' ? this.#questionMarks++ : style === '$' ? Number(value) - 1 : value
     this.advance()
@@ -99,7 +109,7 @@ export abstract class Reader {
     if (!this.skipKeyword(keyword)) throw this.misplaced(message, [keyword])
   }
 
-  /** Return the span from `start` to the end of the token consumed last. */
+  /** Return the span from offset `start` to the end of the token before the current token. */
   since(start: number): SourceSpan {
     return { offset: start, length: this.#lastEnd - start }
   }
@@ -110,7 +120,7 @@ export abstract class Reader {
     throw syntaxError(text, this.token.at(), `the expression is nested deeper than ${maxDepth} levels`)
   }
 
-  /** Create an error that quotes the current token. */
+  /** Return a syntax error whose message ends with the current token. */
   unexpected(message: string, hint?: string): SheafError {
     const token = this.token
     const shown = token.text.slice(token.start, Math.min(token.end, token.start + 40))
@@ -118,7 +128,10 @@ export abstract class Reader {
     return syntaxError(token.text, token.at(), `${message}, found ${found}`, hint)
   }
 
-  /** As `unexpected`, after a complete operand: an operator or one of `keywords` could follow. */
+  /**
+   * Return a syntax error like `unexpected`, for a token after a complete operand. An operator or one of `keywords`
+   * could follow there, so the hint suggests these.
+   */
   misplaced(message: string, keywords: readonly string[] = []): SheafError {
     const before = this.token.text.slice(this.#lastStart, this.#lastEnd)
     return this.unexpected(message, this.misspelt(keywords) ?? operatorHint(this.token, before))

@@ -1,8 +1,11 @@
-/** The fragments that the template tag `sql` creates. The tag is in another file (`tag.ts`), because a client can send a fragment without the parser. */
+/**
+ * Defines the fragments that the template tag `sql` creates. The tag itself is in `tag.ts`. It needs the parser, which
+ * a client that only sends fragments must not load.
+ */
 
 import { sharedState } from '../../primitives/shared-state.js'
 
-/** An expression and the values of its parameters `$1`, `$2`, ... Frozen. Only `sql` creates fragments. */
+/** An expression and the values of its parameters `$1`, `$2`, ... It is frozen. Only `sql` creates fragments. */
 export interface SqlFragment {
   /** The expression without comments. Names that were in double quotes are in backticks. */
   readonly text: string
@@ -12,15 +15,18 @@ export interface SqlFragment {
 
 /** The text of a fragment, split at its parameters. */
 interface Pieces {
+  /** The text between the parameters: one piece more than there are parameters. */
   readonly pieces: readonly string[]
-  /** Whether the text needs no parentheses in any position. */
+  /** Whether the text needs no parentheses when it is an operand of any operator. */
   readonly isOperand: boolean
 }
 
-/** All fragments that `sql` created. An object from a request is never taken for a fragment. */
+/** All fragments that `sql` created. The map distinguishes them from objects of requests with the same fields. */
 const fragments = sharedState('sql fragments', () => new WeakMap<object, Pieces>())
 
-/** Create a fragment from the text between its parameters. The caller has checked that the text is one expression. */
+/**
+ * Create a fragment from the text between its parameters. The caller must have checked that the text is one expression.
+ */
 export function makeFragment(pieces: Pieces, parameters: readonly unknown[]): SqlFragment {
   const text = joinPieces(pieces.pieces, 1)
   const created: SqlFragment = Object.freeze({ text, parameters: Object.freeze(parameters) })
@@ -39,14 +45,14 @@ export function piecesOf(fragment: SqlFragment): Pieces {
 }
 
 /**
- * Return the text with its parameters numbered from `$first`, for a fragment that shares a list of values
- * with others.
+ * Return the text of a fragment with its parameters numbered from `$first`. This is needed if several fragments share a
+ * list of values.
  */
 export function textFrom(fragment: SqlFragment, first: number): string {
   return joinPieces(piecesOf(fragment).pieces, first)
 }
 
-/** Join pieces into a text whose parameters are numbered from `$first`. */
+/** Join pieces with parameters between them, which are numbered from `$first`. */
 export function joinPieces(pieces: readonly string[], first: number): string {
   let text = pieces[0]!
   for (let i = 1; i < pieces.length; i++) text += `$${first + i - 1}${pieces[i]}`

@@ -1,17 +1,20 @@
 /**
- * The expression tree as written: names are unresolved, types are unknown, and every node has its position in
- * the text.
+ * Defines the expression tree that the parser returns. Names are not resolved, types are unknown, and every node has
+ * its position in the text.
  *
  * - Nodes are plain data and never change after parsing, so a tree may be cached and bound to many schemas.
- * - AND and OR hold all their operands in one node: a chain of any length has depth 1.
- * - No node is deeper than `maxDepth`, so code that walks a tree may recurse.
+ * - A chain of ANDs or of ORs is one node with all operands, so a chain of any length has depth 1.
+ * - No node is deeper than `maxDepth`, so code that walks a tree may be recursive.
  */
 import type { SourceSpan } from '../../errors.js'
 
-/** Maximum nesting of an expression. A chain of binary operators counts one level per operator. */
+/** Maximum depth of an expression tree. A chain of binary operators such as `+` has one level per operator. */
 export const maxDepth = 200
 
-/** How tightly operators bind, loosest first. LIKE, IN and BETWEEN are comparisons. */
+/**
+ * Precedence levels of operators. An operator with a higher level binds more tightly. LIKE, IN and BETWEEN are
+ * comparisons.
+ */
 export const level = {
   or: 1,
   and: 2,
@@ -32,7 +35,7 @@ export const level = {
 export type CompareOp = '=' | '<>' | '<' | '<=' | '>' | '>='
 export type ArithmeticOp = '+' | '-' | '*' | '/' | '%'
 
-/** One segment of a column path. `quote` is the quote character, '' for a name without quotes. */
+/** One name of a column path. `quote`: the quote character, '' for a name without quotes. */
 export interface NamePart {
   readonly name: string
   readonly quote: '' | '`' | '"'
@@ -40,8 +43,8 @@ export interface NamePart {
 }
 
 /**
- * A type as written: `timestamp(3)` has the name `timestamp` and the arguments `[3]`. Names are in lower
- * case.
+ * A type name, not resolved. For example, `timestamp(3)` has the name `timestamp` and the arguments `[3]`. Names are in
+ * lower case.
  */
 export interface TypeName {
   readonly name: string
@@ -54,15 +57,14 @@ interface Node {
 }
 
 /**
- * A literal. Integers are bigints of any size. Decimal numbers are `DecimalExpr` nodes, which keep all digits
- * as text.
+ * A constant. Integers are bigints. Decimal numbers, and integers with more than 76 digits, are `DecimalExpr` nodes.
  */
 interface LiteralExpr extends Node {
   readonly kind: 'literal'
   readonly value: null | boolean | bigint | string | Uint8Array
 }
 
-/** A decimal number, as text. */
+/** A decimal number as text, so that no digit is lost. */
 interface DecimalExpr extends Node {
   readonly kind: 'decimal'
   readonly text: string
@@ -74,8 +76,8 @@ export interface ColumnExpr extends Node {
 }
 
 /**
- * A parameter. Keys of `?` count from 0 in order of appearance, `$1` has the key 0, and `:name` has its name
- * as key.
+ * A parameter. The key of `?` is its number in order of appearance, from 0. The key of `$1` is 0. The key of `:name` is
+ * the name.
  */
 export interface ParameterExpr extends Node {
   readonly kind: 'parameter'
@@ -100,13 +102,13 @@ export interface LogicExpr extends Node {
   readonly operands: readonly Expr[]
 }
 
-/** Many constants of one kind in one array: int64, uint64, doubles or strings. Values may repeat. */
+/** A long list of constants of one type: int64, uint64, double or string. It may have duplicates. */
 export interface ConstantList extends Node {
   readonly kind: 'constants'
   readonly values: BigInt64Array | BigUint64Array | Float64Array | readonly string[]
 }
 
-/** `list` holds the elements as written, or the parameter that holds them (`IN ?`). */
+/** `operand IN list`. `list`: the elements, or the parameter with the elements (`IN ?`). */
 export interface InExpr extends Node {
   readonly kind: 'in'
   readonly negated: boolean
@@ -131,7 +133,7 @@ export interface LikeExpr extends Node {
   readonly escape: Expr | null
 }
 
-/** `unknown` is `null` for a condition. */
+/** `operand IS NULL`, `IS TRUE`, and so on. `IS UNKNOWN` means IS NULL, but its operand must be a condition. */
 export interface IsExpr extends Node {
   readonly kind: 'is'
   readonly negated: boolean
@@ -139,7 +141,9 @@ export interface IsExpr extends Node {
   readonly what: 'null' | 'true' | 'false' | 'unknown'
 }
 
-/** `left IS [NOT] DISTINCT FROM right`: whether the values differ. Two NULLs do not differ. Never NULL. */
+/**
+ * `left IS [NOT] DISTINCT FROM right`: whether the values differ. Two NULLs do not differ. The result is never NULL.
+ */
 export interface DistinctExpr extends Node {
   readonly kind: 'distinct'
   readonly negated: boolean
@@ -147,7 +151,7 @@ export interface DistinctExpr extends Node {
   readonly right: Expr
 }
 
-/** `operand` is compared with every `when`. It is null if the `when`s are conditions. */
+/** A CASE expression. `operand`: the value that is compared with each `when`; null: each `when` is a condition. */
 export interface CaseExpr extends Node {
   readonly kind: 'case'
   readonly operand: Expr | null
@@ -156,8 +160,8 @@ export interface CaseExpr extends Node {
 }
 
 /**
- * `INTERVAL '1' DAY`: `unit` is the word after the text in lower case, '' if there is none (`INTERVAL '1
- * day'`).
+ * An interval. `unit`: the word after the text in lower case, `day` in `INTERVAL '1' DAY`. It is '' if no word follows,
+ * as in `INTERVAL '1 day'`.
  */
 export interface IntervalExpr extends Node {
   readonly kind: 'interval'
@@ -165,10 +169,10 @@ export interface IntervalExpr extends Node {
   readonly unit: string
 }
 
-/** A cast. `date '..'` and `timestamp(3) '..'` are casts of the string. */
+/** A cast. Typed literals such as `date '..'` and `timestamp(3) '..'` are casts of the string too. */
 interface CastExpr extends Node {
   readonly kind: 'cast'
-  /** TRY_CAST: NULL instead of an error. */
+  /** Whether the cast is a TRY_CAST, whose result is NULL instead of an error. */
   readonly try: boolean
   readonly operand: Expr
   readonly type: TypeName
@@ -182,7 +186,7 @@ interface CastExpr extends Node {
  * - `SUBSTRING(s FROM 2 FOR 3)` is `substr(s, 2, 3)`
  * - `POSITION(a IN s)` is `strpos(s, a)`
  * - `s ~ p` is `regexp_like(s, p)`
- * - `a & b` is a call of the function named `&`, and so are the other operators on bits
+ * - `a & b` is a call of the function named `&`; the other bit operators are calls too
  * - `a @> b` is `array_has_all(a, b)`
  * - `l[1:2]` is `array_slice(l, 1, 2)`
  * - `t AT TIME ZONE z` is `timezone(z, t)`
@@ -191,9 +195,9 @@ export interface CallExpr extends Node {
   readonly kind: 'call'
   readonly name: string
   readonly args: readonly Expr[]
-  /** Modifiers of aggregates: `sum(DISTINCT x)`, or `count(*)`, which has no arguments. */
+  /** 'distinct': an aggregate such as `sum(DISTINCT x)`. 'star': `count(*)`, which has no arguments. Null: neither. */
   readonly modifier: 'distinct' | 'star' | null
-  /** The condition of `FILTER (WHERE ..)` after an aggregate. */
+  /** The condition of `FILTER (WHERE ..)` after an aggregate. Null: no FILTER. */
   readonly filter: Expr | null
 }
 

@@ -1,10 +1,10 @@
 /**
- * The template tag `sql`: an expression whose values are parameters, so a value can never become part of the
- * text.
+ * Implements the template tag `sql`. It creates expressions whose values are parameters, so a value can never become
+ * part of the text.
  *
- * - Every fragment is one complete expression, checked when it is created. Inside another fragment it stays
- *   one operand.
- * - A value is a parameter. An array is the list of `IN ${ids}`.
+ * - Every fragment is one complete expression. This is checked when it is created. A fragment inside another fragment
+ *   is one operand.
+ * - A value is a parameter. An array can be the list of `IN ${ids}`.
  * - `"x"` is the name of a column, never a string (rule A-058).
  */
 
@@ -18,26 +18,27 @@ import { Lexer } from './tokens.js'
 /** The type of the template tag `sql`. */
 export interface SqlTag {
   /**
-   * Create a fragment: `` sql`id = ${id} AND ${condition}` ``. A value becomes a parameter, a fragment
-   * becomes an operand.
+   * Create a fragment, for example `` sql`id = ${id} AND ${condition}` ``. A fragment in the template becomes an
+   * operand. Any other value becomes a parameter.
    *
-   * Throws `InvalidInput` if the text is not one expression, if the text contains a parameter (`?`, `$1`,
-   * `:name`), or if a value is undefined.
+   * Throws `InvalidInput` if the text is not one expression, if the text contains a parameter (`?`, `$1`, `:name`), or
+   * if a value is undefined.
    */
   (strings: TemplateStringsArray, ...values: readonly unknown[]): SqlFragment
   /**
-   * Create a fragment that names a column, or a field of a struct column: `sql.name('meta', 'status.code')`.
-   * Throws `InvalidInput` if a name is missing or empty.
+   * Create a fragment that is a column, or a field of a struct column. For example, `sql.name('meta', 'status.code')`
+   * is the field `status.code` of the column `meta`. Throws `InvalidInput` if there are no names, or if a name is
+   * empty.
    */
   readonly name: (...segments: readonly string[]) => SqlFragment
   /**
-   * Join conditions with AND or OR: `` sql.join([sql`a = 1`, sql`b = 2`], 'OR') ``. Throws `InvalidInput` if
-   * there are no conditions: leave the filter out instead.
+   * Join conditions with AND or OR, for example `` sql.join([sql`a = 1`, sql`b = 2`], 'OR') ``. Throws `InvalidInput`
+   * if there are no conditions. For no conditions, the caller can leave out the filter.
    */
   readonly join: (conditions: readonly SqlFragment[], operator: 'AND' | 'OR') => SqlFragment
 }
 
-/** The template tag for SQL expressions with values: `` table.countRows(sql`year > ${year}`) ``. */
+/** The template tag for SQL expressions with values, for example `` table.countRows(sql`year > ${year}`) ``. */
 export const sql: SqlTag = Object.defineProperties(tag, {
   name: { value: nameFragment },
   join: { value: joinFragments },
@@ -56,7 +57,7 @@ function nameFragment(...segments: readonly string[]): SqlFragment {
   if (segments.length === 0) throw invalidInput('sql.name needs at least one name')
   for (const segment of segments) {
     if (typeof segment !== 'string' || segment === '') {
-      throw invalidInput(`a name must be a non-empty string, got ${quote(segment)}`)
+      throw invalidInput(`a name in sql.name must be a non-empty string, got ${quote(segment)}`)
     }
   }
   return fragment([segments.map(inBackticks).join('.')], [], true)
@@ -88,8 +89,8 @@ interface Draft {
 }
 
 /**
- * Build a fragment from the `parts` of a template and the values between them. In the text, each value is a
- * token `$1`, `$2`, ... A value must be exactly one token.
+ * Build a fragment from the `parts` of a template and the values between them. The text is parsed with `$1`, `$2`, ...
+ * in place of the values. Each value must be exactly one token.
  */
 function compose(parts: readonly string[], values: readonly unknown[]): SqlFragment {
   const text = joinPieces(parts, 1)
@@ -117,7 +118,8 @@ function compose(parts: readonly string[], values: readonly unknown[]): SqlFragm
     end = token.end
     before = token.kind
   }
-  // Parse the text with one parameter per value. This fails unless every fragment is used as an operand.
+  // Parse the text with one parameter per value. This checks that the template uses every value and fragment as an
+  // operand.
   parseExpression(text)
   return fragment(draft.pieces, draft.parameters, draft.isOperand)
 }
@@ -127,8 +129,8 @@ function addText(draft: Draft, more: string): void {
 }
 
 /**
- * Return the text between two tokens without comments, which could hide text after the fragment. Add a blank
- * if it is needed.
+ * Return the text between two tokens without comments, because a comment could hide the text after the fragment.
+ * `isNeeded`: whether there must be a blank.
  */
 function blankFor(gap: string, isNeeded: boolean): string {
   if (gap === '') return isNeeded ? ' ' : ''
@@ -196,11 +198,11 @@ function hidden(text: string, position: SourceSpan, index: number): SheafError {
   return syntaxError(text, position, message, 'write a value without quotes, and a column as sql.name(..)')
 }
 
-/** Return a copy of the value that later changes cannot reach. */
+/** Copy a value, so that later changes of the value do not change the fragment. */
 function snapshot(value: unknown): unknown {
   if (Array.isArray(value)) return Object.freeze(Array.from(value, snapshot))
   if (value instanceof Date) return new Date(value)
-  // `Buffer.slice` does not copy.
+  // Do not use `slice` here, because `Buffer.slice` does not copy.
   if (value instanceof Uint8Array) return new Uint8Array(value)
   return ArrayBuffer.isView(value) && !(value instanceof DataView) ? (value as Int32Array).slice() : value
 }

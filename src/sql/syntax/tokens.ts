@@ -1,14 +1,16 @@
-/** Split text into tokens, one at a time. Takes time linear in the length of the text. */
+/** Splits text into tokens, one at a time. The time is linear in the length of the text. */
 import type { SourceSpan } from '../../errors.js'
 import { syntaxError } from './excerpt.js'
 
 /**
  * Kinds of tokens:
- * - `name`: an identifier or keyword without quotes; `quoted`: a name in backticks or double quotes (see
- *   `quote`)
- * - `integer`, `decimal`: digits, without sign
+ * - `name`: an identifier or keyword without quotes
+ * - `quoted`: a name in backticks or double quotes
+ * - `string`, `binary`: a literal in single quotes, such as `'a'` or `X'00ff'`
+ * - `integer`, `decimal`: a number without sign
  * - `parameter`: `?`, `$1` or `:name`; its value is the text without the first character
- * - `symbol`: punctuation and operators; `end`: the end of the text
+ * - `symbol`: punctuation or an operator
+ * - `end`: the end of the text
  */
 type TokenKind =
   | 'name'
@@ -48,11 +50,11 @@ export class Lexer {
   start = 0
   end = 0
   /**
-   * The name or string without its quotes, the digits, the symbol, or the hexadecimal digits of a binary
-   * literal.
+   * The value of the token: a name or string without quotes, the text of a number, a symbol, or the hexadecimal digits
+   * of a binary literal.
    */
   value = ''
-  /** A name without quotes, in upper case, to compare with keywords. '' for every other token. */
+  /** A name without quotes in upper case, to compare with keywords. It is '' for all other kinds of tokens. */
   keyword = ''
   /** The quote character of a `quoted` name, or the first character of a parameter. */
   quote = ''
@@ -107,7 +109,7 @@ export class Lexer {
       this.#next++
       this.#enclosed('binary', "'")
       if (this.value.length % 2 !== 0 || /[^0-9a-f]/i.test(this.value)) {
-        throw this.#error('a binary literal holds pairs of hexadecimal digits')
+        throw this.#error('a binary literal must have pairs of hexadecimal digits')
       }
     } else if (this.#isNameAt(this.start, nameStart)) {
       this.#token('name', '', this.#nameEnd(this.start))
@@ -184,7 +186,7 @@ export class Lexer {
     }
   }
 
-  /** Read up to the closing quote. A doubled quote stands for one quote. */
+  /** Read a token up to its closing quote. Two quotes inside stand for one quote. */
   #enclosed(kind: TokenKind, quote: string): void {
     const from = this.#next + 1
     let end = from

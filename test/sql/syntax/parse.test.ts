@@ -70,12 +70,12 @@ describe('invalid text, with its position', () => {
   })
 
   test('text over the limit is refused before parsing', () => {
-    expect(failure(' '.repeat(16 * 1024 * 1024 + 1)).message).toContain('16777216 is the limit')
+    expect(failure(' '.repeat(16 * 1024 * 1024 + 1)).message).toContain('at most 16777216 characters')
   })
 
   test('a value that is not text is refused', () => {
     expect(() => parseExpression(undefined as unknown as string)).toThrow(
-      'an expression is text, not undefined',
+      'an expression must be a string, got undefined',
     )
   })
 })

@@ -75,8 +75,13 @@ const refused: readonly (readonly [
   ['no template', () => sql('a = 1' as never), 'sql must be called as a template tag', null],
   ['an array for a template', () => sql(['a = 1'] as never), 'sql must be called as a template tag', null],
   ['a name without segments', () => sql.name(), 'sql.name needs at least one name', null],
-  ['an empty name', () => sql.name('a', ''), 'a name must be a non-empty string, got ""', null],
-  ['a name that is no text', () => sql.name(1 as never), 'a name must be a non-empty string, got 1', null],
+  ['an empty name', () => sql.name('a', ''), 'a name in sql.name must be a non-empty string, got ""', null],
+  [
+    'a name that is no text',
+    () => sql.name(1 as never),
+    'a name in sql.name must be a non-empty string, got 1',
+    null,
+  ],
   ['half a surrogate pair as a name', () => sql.name('\ud800'), 'half of a surrogate pair', null],
   ['no conditions to join', () => sql.join([], 'AND'), 'sql.join needs at least one condition', null],
   [
