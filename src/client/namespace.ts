@@ -182,7 +182,7 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
   readonly #close: () => Promise<void>
   readonly #local: LocalFeatures | undefined
   readonly #scope = new TransactionScope()
-  #int64: ConnectionInt64
+  readonly #int64: ConnectionInt64
 
   /**
    * `local`: features of the process that has the root open, from any of its threads. Absent for a remote root.
@@ -464,8 +464,10 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
 
   /** Read the rows of another namespace of this root as this one reads them. */
   #sameTypes(other: Namespace): Namespace<C, I> {
-    other.#int64 = this.#int64
-    return other as unknown as Namespace<C, I>
+    const int64 = this.#int64
+    const same =
+      int64 === undefined ? other : new Namespace(other.operations, () => other.close(), undefined, int64)
+    return same as unknown as Namespace<C, I>
   }
 
   /**

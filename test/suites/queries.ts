@@ -346,7 +346,7 @@ export function queriesSuite({ name, open }: Door): void {
       test('having without groups is refused', async () => {
         expect(await failure(shop.query().having('id > 1').toArray())).toMatchObject({
           code: 13,
-          message: 'having is a condition on groups, and this query has no groups',
+          message: 'having is a condition on groups, but this query has no groups',
         })
       })
 
