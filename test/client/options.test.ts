@@ -475,7 +475,7 @@ describe('an option of another engine gets an error with the name of Sheaf’s o
     [
       "search(v, 'vector')",
       () => (t.search as (...all: unknown[]) => unknown)([1, 2], 'vector'),
-      'say more by steps',
+      'set options by further calls',
     ],
     ...(['where', 'limit', 'select'] as const).map(
       (name, i) =>
