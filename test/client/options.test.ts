@@ -378,7 +378,7 @@ describe('an invalid argument is an error with the names that the caller typed',
       () => search().groupBy(['id'] as never),
       'groupBy takes names as separate arguments, got ["id"]',
     ],
-    ['where of nothing', () => search().where(undefined as never), 'where: a condition is SQL text'],
+    ['where of nothing', () => search().where(undefined as never), 'where: a condition must be SQL text'],
     [
       'distanceRange(null)',
       () => search().distanceRange(null as never, 1),
