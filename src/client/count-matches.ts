@@ -7,8 +7,9 @@ import { isOfGroups } from './selection.js'
 type QueryRequest = Request<'queryTable'>
 
 /**
- * Return the number of rows that a query matches after its offset, at most `limit`. Throws `InvalidInput` for a hybrid
- * search, and for a vector search without a distance range: both return a number of nearest rows, whatever matches.
+ * Return the number of rows that match a query, without the rows that the offset skips, and at most `limit`. Throws
+ * `InvalidInput` for a hybrid search, and for a vector search without a distance range, because their limit alone
+ * decides the number of rows.
  */
 export async function countMatches(
   operations: Operations,
@@ -18,13 +19,16 @@ export async function countMatches(
 ): Promise<number> {
   const { id, version, vector, full_text_query, lower_bound, upper_bound, filter, offset = 0 } = request
   if (vector !== null && full_text_query !== undefined) {
-    throw invalidInput('count: a hybrid search ranks a number of candidates, so its matches have no count', {
-      hint: 'count the search by words alone, or query().where(...)',
-    })
+    throw invalidInput(
+      'count: the matches of a hybrid search cannot be counted, because it ranks a fixed number of rows',
+      {
+        hint: 'count the text search alone, or query().where(...)',
+      },
+    )
   }
   if (vector !== null && lower_bound === undefined && upper_bound === undefined) {
     throw invalidInput(
-      'count: a vector search without a distance range returns the nearest rows, so its matches have no count',
+      'count: a vector search without a distance range cannot be counted, because its limit alone decides the number of rows',
       { hint: 'set distanceRange(lower, upper), or count query().where(...)' },
     )
   }
@@ -34,7 +38,7 @@ export async function countMatches(
     return readReply(reply).batches.reduce((sum, { length }) => sum + length, 0)
   }
   const at = { id, ...(version !== undefined && { version }) }
-  // Values that only selected expressions use would be refused as unused.
+  // Send the parameter values only if the filter has parameters, because the engine refuses unused values.
   const hasValues = filter !== undefined && /[?$:]/.test(filter) && request.parameters !== undefined
   const values = hasValues ? { parameters: request.parameters } : {}
   const isScan = vector === null && full_text_query === undefined
@@ -53,7 +57,7 @@ async function searchMatches(
   values: Pick<QueryRequest, 'parameters'>,
   call: CallOptions,
 ): Promise<number> {
-  // These fields change no match; the count has its own columns and values.
+  // Leave out the fields that do not affect which rows match. The count sets its own columns and parameter values.
   const {
     columns: _columns,
     parameters: _parameters,

@@ -274,7 +274,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   ): Search<S, U>
   orderBy(...keys: readonly (string | Order)[]): Search<R, T> {
     if (keys.length === 0) {
-      throw invalidInput('orderBy: no column is named', {
+      throw invalidInput('orderBy: no sort key is given', {
         hint: 'leave orderBy out if the order does not matter',
       })
     }

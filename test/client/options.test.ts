@@ -372,7 +372,7 @@ describe('an invalid argument is an error with the names that the caller typed',
     ['search()', () => (t.search as () => unknown)(), 'search needs a vector or words to search for'],
     ["limit('5')", () => search().limit('5' as never), 'limit must be an integer >= 0, got "5"'],
     ['offset(-1)', () => search().offset(-1), 'offset must be an integer >= 0, got -1'],
-    ["select('name')", () => search().select('name' as never), 'select: columns are an array of names'],
+    ["select('name')", () => search().select('name' as never), 'select: columns must be an array of names'],
     [
       'groupBy of an array',
       () => search().groupBy(['id'] as never),

@@ -155,9 +155,9 @@ export function queriesSuite({ name, open }: Door): void {
           code: 13,
           message: '1001 expressions are selected, more than 1000',
         })
-        expect(() => shop.query().select({})).toThrow('select: no column is named')
-        expect(() => shop.query().select([])).toThrow('select: no column is named')
-        expect(() => shop.query().orderBy()).toThrow('orderBy: no column is named')
+        expect(() => shop.query().select({})).toThrow('select: the list of columns is empty')
+        expect(() => shop.query().select([])).toThrow('select: the list of columns is empty')
+        expect(() => shop.query().orderBy()).toThrow('orderBy: no sort key is given')
       })
 
       test('an error in an expression names its column and its position', async () => {
