@@ -1,7 +1,7 @@
-/** Reads JSON from untrusted clients: bounded size, bounded depth, one kind of error. */
+/** Reads JSON from untrusted clients. Limits its size and depth, and throws only InvalidInput. */
 import { invalidInput, quote, type SheafError } from '../errors.js'
 
-/** The most members of all objects together, and of one object. */
+/** Maximum number of members of all objects together, and of one object. */
 interface MostMembers {
   readonly inAll: number
   readonly inOne: number
@@ -9,7 +9,7 @@ interface MostMembers {
 
 const anyMembers = { inAll: Number.POSITIVE_INFINITY, inOne: Number.POSITIVE_INFINITY }
 
-/** The deepest nesting; no valid request has more levels. */
+/** Maximum levels of nesting. No valid request has more levels. */
 const maxDepth = 128
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -66,5 +66,8 @@ function checkStructure(bytes: Uint8Array, { inAll, inOne }: MostMembers): void 
 }
 
 function tooMany(what: string): SheafError {
-  return invalidInput(`the body has more than ${what}`, { status: 413, hint: 'send it in parts' })
+  return invalidInput(`the body has more than ${what}`, {
+    status: 413,
+    hint: 'divide it into several requests',
+  })
 }

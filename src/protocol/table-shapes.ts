@@ -31,16 +31,16 @@ import {
 export const registerRequest = object({
   ...caller,
   id: required(newId, 'Path of the new table; its namespace must exist.'),
-  location: required(string('nonEmpty'), 'Location of its data.'),
+  location: required(string('nonEmpty'), 'Location of the data of the table.'),
   mode: optional(
     enumeration(['Create', 'Overwrite']),
-    'What to do when it exists: fail (default), or replace it.',
+    'Behavior if the table exists: fail (default), or replace the table.',
   ),
   ...properties,
 })
 
 export const registerReply = object({
-  location: required(string(), 'Location of its data.'),
+  location: required(string(), 'Location of the data of the table.'),
   ...properties,
   ...transaction,
 })
@@ -52,14 +52,14 @@ export const describeRequest = object(
     ...atVersion,
     tag: optional(string('nonEmpty'), 'Tag that names the version to read.'),
     with_table_uri: optional(boolean, 'Whether to return `table_uri`; default false.'),
-    load_detailed_metadata: optional(boolean, 'Whether version, schema and statistics are needed.'),
+    load_detailed_metadata: optional(boolean, 'Whether to return version, schema and statistics.'),
     check_declared: withoutEffect(
       boolean,
-      'Whether `is_only_declared` is needed. Without effect: it is always returned.',
+      'Whether to return `is_only_declared`. Without effect: this field is always returned.',
     ),
     vend_credentials: withoutEffect(
       boolean,
-      'Whether to hand out credentials for the location. Without effect: the location needs none.',
+      'Whether to return credentials for the location. Without effect: the location needs no credentials.',
     ),
   },
   {
@@ -72,15 +72,15 @@ export const describeRequest = object(
 
 export const describeReply = object({
   table: optional(string(), 'Name.'),
-  namespace: optional(array(string()), 'Path of its namespace.'),
-  version: optional(version, 'Version described; absent: declared, without data.'),
+  namespace: optional(array(string()), 'Path of the namespace of the table.'),
+  version: optional(version, 'The described version; absent: the table is only declared and has no data.'),
   location: required(
     string(),
-    'Location of its data. If Sheaf stores the rows, a location that no Lance engine can open; the client of Sheaf gets the true one.',
+    'Location of the data of the table. If Sheaf stores the rows, this is a location that no Lance engine can open; only the client of Sheaf gets the true location.',
   ),
   table_uri: optional(string(), 'The location as a URI.'),
   schema: optional(schema, 'Columns.'),
-  storage_options: optional(stringMap, 'Options to open the location with.'),
+  storage_options: optional(stringMap, 'Options for opening the location.'),
   stats: optional(
     object({
       num_deleted_rows: required(integer(0), 'Deleted rows that are still in the files.'),
@@ -94,7 +94,7 @@ export const describeReply = object({
     boolean,
     'True: Lance engines create versions through this service. Absent: Sheaf stores the rows, and no engine can open the table.',
   ),
-  is_only_declared: optional(boolean, 'Whether it has no data yet.'),
+  is_only_declared: optional(boolean, 'Whether the table is declared but has no data yet.'),
   ...tableUuid,
 })
 
@@ -111,18 +111,18 @@ export const renameRequest = object(
     ),
     to_root: optional(
       boolean,
-      'Whether to move the table to the root, which `new_namespace_id` cannot name; default false. An extension of Sheaf.',
+      'Whether to move the table to the root; default false. `new_namespace_id` cannot express the root. An extension of Sheaf.',
     ),
   },
   {
     check: ({ to_root, new_namespace_id }) =>
       to_root === true && new_namespace_id !== undefined
-        ? `names a namespace and the root: leave out new_namespace_id or to_root`
+        ? 'must not have both new_namespace_id and to_root'
         : undefined,
   },
 )
 
-/** Return the namespace to which a rename moves its table; undefined: the table stays in its namespace. */
+/** Return the namespace to which a rename moves the table. Undefined if the table stays in its namespace. */
 export function newNamespaceOf({
   new_namespace_id,
   to_root,
@@ -132,13 +132,13 @@ export function newNamespaceOf({
 
 export const dropReply = object({
   id: required(tableId, 'Former path.'),
-  location: optional(string(), 'Former location of its data.'),
+  location: optional(string(), 'Former location of the data of the table.'),
   ...properties,
   ...transaction,
 })
 
 export const statsReply = object({
-  total_bytes: required(integer(0), 'Bytes of its data.'),
+  total_bytes: required(integer(0), 'Bytes of the data of the table.'),
   num_rows: required(integer(0), 'Live rows.'),
   num_indices: required(integer(0), 'Indexes.'),
   fragment_stats: required(

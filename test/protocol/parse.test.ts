@@ -143,7 +143,7 @@ describe('the normal form', () => {
     expect(parse(point, { x: 1, why: 2 }, 'plot')).toStrictEqual({ x: 1, y: 2 })
     expect(parse(point, { x: 1, y: 2, why: 2 }, 'plot')).toStrictEqual({ x: 1, y: 2 })
     expect(message(point, { x: 1, y: 3, why: 2 })).toBe(
-      'plot must not have both y and why with different values: they mean the same',
+      'plot must not have both y and why with different values, because they are names of the same field',
     )
     expect(parse(point, { x: 1, y: null, why: 2 }, 'plot')).toStrictEqual({ x: 1, y: 2 })
   })
@@ -249,7 +249,7 @@ describe('hostile input', () => {
   })
 
   test('a record is bounded', () => {
-    expect(message(record(string(), 10), { abc: 'defghijk' })).toBe('plot must hold at most 10 characters')
+    expect(message(record(string(), 10), { abc: 'defghijk' })).toBe('plot must have at most 10 characters')
     expect(parse(record(string(), 10), { abc: 'defghij' }, 'plot')).toStrictEqual({ abc: 'defghij' })
   })
 

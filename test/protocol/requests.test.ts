@@ -59,7 +59,7 @@ test('A-118 the target of a rename under either name', () => {
     to_root: true,
   })
   expect(refusal('renameTable', { new_table_name: 'u', new_namespace_id: ['n'], to_root: true })).toContain(
-    'leave out new_namespace_id or to_root',
+    'must not have both new_namespace_id and to_root',
   )
 })
 
