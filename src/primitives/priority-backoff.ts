@@ -41,7 +41,7 @@ export class PriorityBackoff {
       return await work()
     } finally {
       done.resolve()
-      // A call whose wait timed out may end before the earlier calls do.
+      // If the wait of this call timed out, it may end before earlier calls. So wait for them before removing the key.
       busy.then(() => {
         if (this.#busy.get(key) === busy) this.#busy.delete(key)
       })
