@@ -417,8 +417,8 @@ function refuseOtherFields(wireFields: object, type: ScalarKind): void {
   throw invalidInput(`createIndex: a ${type} index has no use for ${option}`, {
     hint:
       vectorOption === undefined
-        ? 'it is for text indexes: set type to FTS'
-        : 'it is for vector indexes: set type, e.g. to IVF_PQ',
+        ? 'this option is for text indexes: set type to FTS'
+        : 'this option is for vector indexes: set type, for example to IVF_PQ',
   })
 }
 
@@ -518,7 +518,7 @@ function isDone(indexes: readonly IndexRecord[], name: string, covers: 'build' |
     throw new SheafError(
       ErrorCode.InvalidTableState,
       `index ${quote(name)} could not be built: ${record.reason}`,
-      { hint: 'create it again, or drop it' },
+      { hint: 'create the index again, or drop it' },
     )
   }
   const isBuilt = record.status === 'ready' || record.status === 'stale'

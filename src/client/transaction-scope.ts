@@ -60,7 +60,7 @@ export class TransactionScope {
 function bypassError(id: readonly string[]): SheafError {
   const what = id.length === 0 ? '' : ` of ${idText(id)}`
   return invalidInput(
-    `this call${what} bypasses the transaction in which it is made, and would not be part of it`,
+    `this call${what} is made inside of a transaction, but would not be part of the transaction`,
     {
       hint: 'use the handle that the transaction passes to its work: tx.table(...), tx.openTable(...), tx.operations',
     },

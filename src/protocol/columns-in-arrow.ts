@@ -24,12 +24,12 @@ export function columnsInArrow(bytes: Uint8Array): { readonly new_columns: reado
   const columns = schema.fields.map(({ name, type, nullable, metadata }) => {
     if (!nullable) {
       throw schemaMismatch(`column ${quote(name)} is not nullable, but a new column is null in all rows`, {
-        hint: 'make it nullable',
+        hint: 'make the column nullable',
       })
     }
     if (metadata !== undefined && Object.keys(metadata).length > 0) {
       throw unsupported(`column ${quote(name)} has metadata, which cannot be set with a new column`, {
-        hint: 'add the column without metadata, then set it by update_field_metadata',
+        hint: 'add the column without metadata, then set the metadata by update_field_metadata',
       })
     }
     const data_type = typeToJson(type, 'lance')

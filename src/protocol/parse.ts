@@ -263,7 +263,7 @@ function refuseDuplicates(items: unknown[], keyOf: (item: never) => string, plac
   const seen = new Set<string>()
   for (const item of items) {
     const key = keyOf(item as never)
-    if (seen.has(key)) throw place.error(`must not name ${quote(key)} twice`)
+    if (seen.has(key)) throw place.error(`must not contain ${quote(key)} twice`)
     seen.add(key)
   }
 }
@@ -284,7 +284,7 @@ function readRecord(shape: RecordShape, value: unknown, place: Place): Record<st
   let length = 0
   for (const key of Object.keys(value)) {
     place.enter(key)
-    if (key === '__proto__') throw place.error('must not be a name')
+    if (key === '__proto__') throw place.error('is not allowed as a name')
     const item = read(shape.value, value[key], place)
     if (!key.isWellFormed() || (typeof item === 'string' && !item.isWellFormed())) {
       throw place.error('has half of a surrogate pair', 'cut texts between characters, or use toWellFormed()')

@@ -47,7 +47,7 @@ const depthMax = 64
 
 export const newId = accept(idOf(1, checkName), '', value => {
   if (!Array.isArray(value) || canonicalId(value).length <= depthMax) return value
-  throw invalidInput(`id has ${value.length} names, more than ${depthMax}`)
+  throw invalidInput(`id has ${value.length} names, more than the limit of ${depthMax}`)
 })
 
 /** Shape of a branch name. Branches are not supported, so every name except `main` throws Unsupported (status 406). */

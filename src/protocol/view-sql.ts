@@ -114,7 +114,7 @@ class Select {
     if (isNamed) return [nameIn(last), expression(item.at(-2))]
     if (item.length === 1 && last.kind !== 'other') return [nameIn(last), inBackticks(nameIn(last))]
     throw invalidInput(`the column ${quote(cut(expression(undefined)))} of the view has no name`, {
-      hint: 'name it with AS: upper(name) AS shout',
+      hint: 'give the column a name with AS, for example: upper(name) AS shout',
     })
   }
 

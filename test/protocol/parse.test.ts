@@ -65,7 +65,7 @@ describe('messages have path, expectation and actual value', () => {
       { tags: [] },
       'plot: tags must be an array of at least 1 element, got []',
     ],
-    ['duplicates', point, { x: 1, tags: ['a', 'a'] }, 'plot: tags must not name "a" twice'],
+    ['duplicates', point, { x: 1, tags: ['a', 'a'] }, 'plot: tags must not contain "a" twice'],
     ['a tuple', tuple(string(), string()), ['a'], 'plot must be an array of exactly 2 elements, got ["a"]'],
     [
       'NaN in a vector',
@@ -235,8 +235,8 @@ describe('hostile input', () => {
     const value = JSON.parse('{"x": 1, "__proto__": {"y": 5}}')
     expect(message(point, value)).toContain('plot: __proto__ is not a known field')
     const named_ = JSON.parse('{"__proto__": {"polluted": true}}')
-    expect(message(json, named_)).toBe('plot: __proto__ must not be a name')
-    expect(message(record(json), named_)).toBe('plot: __proto__ must not be a name')
+    expect(message(json, named_)).toBe('plot: __proto__ is not allowed as a name')
+    expect(message(record(json), named_)).toBe('plot: __proto__ is not allowed as a name')
     expect(({} as Record<string, unknown>).polluted).toBeUndefined()
   })
 

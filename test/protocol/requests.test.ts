@@ -82,7 +82,7 @@ describe('rows', () => {
       ['a', '1'],
       ['a', '2'],
     ]
-    expect(refusal('updateTable', { updates: twice })).toBe('updateTable: updates must not name "a" twice')
+    expect(refusal('updateTable', { updates: twice })).toBe('updateTable: updates must not contain "a" twice')
   })
 
   test('A-113 a delete needs a predicate', () => {
