@@ -30,7 +30,7 @@ type QueryRequest = Request<'queryTable'>
 const rowId = '_rowid'
 
 /**
- * Run a vector search and a text search on one version, and return the page `offset`, `k` of the rows that `fuse`
+ * Run a vector search and a text search on one version. Return at most `k` rows after `offset` of the rows that `fuse`
  * returned. The score of a search that did not find the row is null. The rows that `fuse` receives (the candidates) do
  * not depend on the page.
  */

@@ -239,7 +239,7 @@ export class Namespace implements AsyncDisposable {
   }
 
   /**
-   * Create a materialized view: a table that holds the result of a query over another table as of its last refresh
+   * Create a materialized view: a table with the result that a query over another table had at the last refresh
    * (`Table.refresh`). Only a refresh changes the view.
    *
    * Throws `TableAlreadyExists` if a table has the name. Throws `ColumnNotFound`, `InvalidInput` or `SchemaValidation`
@@ -386,9 +386,9 @@ export class Namespace implements AsyncDisposable {
   }
 
   /**
-   * Run `work`, and commit all changes that it made through `tx` as one atomic change. They may concern any number of
-   * tables, tags and namespaces. If `work` throws, nothing is committed. Reads through `tx` see the writes of the
-   * transaction. Apart from them, all reads see the same state of the root.
+   * Run `work`, and commit all changes that it made through `tx` as one atomic change. The changes may concern any
+   * number of tables, tags and namespaces. If `work` throws, nothing is committed. All reads through `tx` see the same
+   * state of the root, plus the earlier writes of the transaction.
    *
    * If another commit changed something that `work` read, `work` runs again from its beginning. So `work` should have
    * no effects outside of `tx`. Inside `work`, returned versions and transaction ids are provisional. Each changed

@@ -83,7 +83,7 @@ export function scanPage(reply: ArrowReply, cursor: string, isSelected: boolean)
 /** A page of taken rows. */
 export interface TakenRows {
   readonly schema: Schema
-  /** One batch with the rows of the page, or none. */
+  /** One batch with the rows of the page. Empty if the page has no rows. */
   readonly batches: readonly Batch[]
 }
 
@@ -114,7 +114,9 @@ function numberColumn(schema: Schema, name: string): number {
   return number
 }
 
-/** Return a function that copies a list without the item at index `left`. -1: the list is returned as it is. */
+/**
+ * Return a function that copies a list without the item at index `left`. If `left` is -1, it returns the list itself.
+ */
 function allBut(left: number): <T>(list: readonly T[]) => readonly T[] {
   return list => (left === -1 ? list : list.filter((_, i) => i !== left))
 }

@@ -22,7 +22,7 @@ export interface SharedColumn {
   readonly to: Field
 }
 
-/** Compare two schemas. They must come from queries with `differs_from`, because only these have the ids of fields. */
+/** Compare two schemas from queries with `differs_from`. Only such schemas have field ids in the metadata of fields. */
 export function schemaDifference(from: Schema, to: Schema): SchemaDifference {
   const shared = sharedColumns(from, to)
   const own = ({ fields }: Schema, side: keyof SharedColumn) => {

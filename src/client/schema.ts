@@ -47,7 +47,7 @@ interface ArrowSchema {
  *
  * Types: `bool`, `int8` to `int64`, `uint8` to `uint64`, `float16`, `float32`, `float64`, `string`, `binary`,
  * `binary(16)`, `date`, `timestamp`, `timestamp(us, UTC)`, `time`, `duration`, `decimal(10, 2)`, `vector(768)`,
- * `vector(768, float16)`, `map(string, int64)`, and any of them followed by `[]` for a list. Units of times are `s`,
+ * `vector(768, float16)`, and `map(string, int64)`. A type followed by `[]` is a list. Units of times are `s`,
  * `ms` (default), `us` and `ns`. An object is a struct; an array with one object is a list of structs.
  *
  * Throws `InvalidInput` for a text that is not a type. The message has the right form.

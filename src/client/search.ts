@@ -342,8 +342,8 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   }
 
   /**
-   * Set the number of candidates that a search in an HNSW graph keeps. It must be at least the number of requested
-   * rows. Default: the number that was tuned when the index was built.
+   * Set the number of candidates that a search in an HNSW graph keeps. A smaller number than `limit` plus `offset` is
+   * raised to this sum. Default: the number that was tuned when the index was built.
    */
   ef(n: number): Search<R, T> {
     return this.#with({ ef: parse(fields.ef.shape, n, 'ef') })

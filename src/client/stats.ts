@@ -1,4 +1,4 @@
-/** Statistics of an open root. To compute them, no file is read. */
+/** Statistics of an open root. Returning them reads no file. */
 import type { MemoryStats } from '../primitives/memory.js'
 import type { MaintenanceEvent } from './maintenance-event.js'
 
@@ -23,6 +23,8 @@ export interface RootStats {
      */
     readonly checkpoint: number
   }
-  /** Number of maintenance events of each kind in this process since the root was opened. Absent: none yet. */
+  /**
+   * Number of maintenance events by kind, in this process since the root was opened. A kind without events is absent.
+   */
   readonly maintenance: Readonly<Partial<Record<MaintenanceEvent['kind'], number>>>
 }

@@ -73,7 +73,10 @@ interface AnyVectorOptions extends AnyIndexOptions {
 }
 
 interface ProductOptions {
-  /** Number of sub-vectors, each stored as one code: a divisor of the dimension. Default: dimension / 8, rounded up. */
+  /**
+   * Number of sub-vectors, which must divide the dimension. Each is stored as one code. Default: dimension / 8, rounded
+   * up.
+   */
   readonly subVectors?: number
   /** Bits per code: 4 or 8 (default). */
   readonly bits?: number

@@ -121,7 +121,7 @@ function open(data: object, signal: AbortSignal | undefined): OpenedSource {
   if (typeof data !== 'object' || data === null) throw notRows(data)
   const iterable = isForeignArrow(data) ? [data] : (data as Iterable<unknown>)
   if (!(Symbol.iterator in iterable) && !(Symbol.asyncIterator in iterable)) throw notRows(data)
-  // An array of rows is one chunk.
+  // An array of rows is one item, so that its rows are handled together.
   const items = Array.isArray(data) && kindOfItem(data[0]) === 'row' ? [data] : iterable
   const window = Array.isArray(data) ? undefined : inferenceWindow
   const source = new Source(items, signal)

@@ -95,7 +95,7 @@ export interface RefreshOptions extends CallOptions {
 
 /** Options of `Table.updateFieldMetadata`. */
 interface UpdateFieldMetadataOptions extends CallOptions {
-  /** Whether to remove all keys that the call does not set. Default false. */
+  /** Whether to remove all keys of the metadata that the call does not set. Default false. */
   readonly replace?: boolean
 }
 
@@ -124,7 +124,7 @@ export const updateFieldMetadataShape = options<UpdateFieldMetadataOptions>()({
 
 /** Options of `Table.get`. */
 export interface GetOptions extends RowsOptions {
-  /** The key column. Default `id`. */
+  /** Name of the key column. Default `id`. */
   readonly on?: string
 }
 
@@ -132,7 +132,7 @@ export const getShape = options<GetOptions>()({ on: string('nonEmpty'), ...rowsF
 
 /** Options of `Table.upsert`. */
 export interface UpsertOptions<N extends string = string> extends MergeOptions {
-  /** The key column, or several key columns. */
+  /** Name of the key column, or names of several key columns. */
   readonly on: N | readonly N[]
 }
 
@@ -147,14 +147,14 @@ export const upsertShape = options<UpsertOptions>()(
   { on: true },
 )
 
-/** The new version, and how many rows an upsert inserted and updated. */
+/** The new version, and the numbers of rows that an upsert inserted and updated. */
 interface UpsertResult {
   readonly version: number
   readonly inserted: number
   readonly updated: number
 }
 
-/** Words, one vector, or several vectors. */
+/** The shape of the argument of `search`: words, one vector, or several vectors. */
 const queryShape = either<VectorValues | readonly VectorValues[] | string>(
   { is: value => typeof value === 'string', shape: string() },
   {
@@ -519,7 +519,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   /**
    * Yield every version after `since`, in order, with its changes. `since: 0` yields all versions. Then wait for new
    * versions from any process, until the signal aborts. Deleted versions are skipped; the next version includes their
-   * changes.
+   * changes. Versions that change no rows (compaction, indexes) are skipped too.
    *
    * Throws `TableNotFound` when the table is dropped. Throws `TableVersionNotFound` when the version to continue from
    * was deleted; the hint then names a version to continue from.
@@ -540,9 +540,9 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Add columns. Existing rows get null, or the value of the column's expression. Rows that are added later have null
-   * in the column, unless it is a computed column. Throws `SchemaValidation` if a column with one of the names exists;
-   * then no column is added.
+   * Add columns. Existing rows get null, or the value of the column's expression. Rows that are added later have null,
+   * except in computed columns. Throws `SchemaValidation` if a column with one of the names exists; then no column is
+   * added.
    *
    * ```js
    * await table.addColumns({ total: 'price * n', note: { type: 'string' } })
@@ -558,8 +558,8 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
 
   /**
    * Rename columns, change their types, or change whether they may be null. The keys of `changes` are the names before
-   * the call. Throws `InvalidInput` or `SchemaValidation` if a value does not fit its new type or the column has nulls
-   * that it may no longer have; then nothing is changed.
+   * the call. Throws `InvalidInput` or `SchemaValidation` if a value does not fit the new type, or if a column with
+   * nulls is made not nullable; then nothing is changed.
    *
    * ```js
    * await table.alterColumns({ price: { type: 'float32' }, 'meta.lang': { rename: 'language' } })

@@ -36,7 +36,7 @@ export interface Keeper<V> {
   get(key: string, load: Load<V>, source?: string): MaybePromise<V>
 }
 
-/** A `Keeper` that can also look up values without loading them. */
+/** A `Keeper` that can also look up values without loading them, and that has a variant for passing reads. */
 export interface PassingKeeper<V> extends Keeper<V> {
   /**
    * Return the cached value. Undefined if the value is not cached. The call counts as a use of the entry, except that a
@@ -276,7 +276,7 @@ export class Partition<V> implements PassingKeeper<V>, Owner {
     return this.#get(key, load, source, false)
   }
 
-  /** Return a view of this partition for large one-time reads. */
+  /** Return a `Keeper` of this partition for passing reads: large one-time reads. */
   passing(): PassingKeeper<V> {
     const keeper: PassingKeeper<V> = {
       get: (key, load, source = key) => this.#get(key, load, source, true),

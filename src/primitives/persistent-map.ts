@@ -1,6 +1,6 @@
 /**
  * An immutable map with string keys. `set` and `delete` return a new map that shares all nodes with the old map, except
- * for the nodes on one path. So a change of a map with 100,000 entries takes O(log n), and a snapshot needs no copy.
+ * for the nodes on one path of the trie. So a change takes O(log n), and a snapshot of the map needs no copy.
  *
  * The map is a hash array mapped trie (Bagwell, "Ideal Hash Trees", 2001). A node has up to 32 branches and a bitmap of
  * the branches that exist. Keys with equal hashes are in a list at the bottom of the trie.

@@ -53,7 +53,7 @@ function titleOf({ kind, code, status }: SheafError): string {
 
 /**
  * Return the body for an error. `instance`: path of the request. `status`: HTTP status; default: the status of the
- * error. One dialect uses other statuses.
+ * error. The status differs from the default only in one dialect.
  */
 export function errorBody(error: SheafError, instance: string, status: number = error.status): ErrorBody {
   return {

@@ -252,7 +252,7 @@ export const listTagsReply = object({
   ...nextPage,
 })
 
-// ---- branches: the protocol has them, this engine does not support them yet
+// ---- branches: they are in the protocol, but the engine does not support them
 
 const branchName = { name: required(string('nonEmpty'), 'Name of the branch.') }
 
