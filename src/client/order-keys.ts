@@ -48,8 +48,8 @@ export function orderFields(keys: readonly (string | Order)[]): readonly WireKey
 }
 
 /**
- * A name in double quotes, in backticks, or without blanks; then optionally `asc` or `desc`; then optionally `nulls
- * ...`.
+ * Pattern of a sort key: a name in double quotes, in backticks, or without blanks. An optional `asc` or `desc` follows,
+ * and then an optional `nulls first` or `nulls last`.
  */
 const keyText =
   /^\s*(?:"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^\s"`]\S*))(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?\s*$/i

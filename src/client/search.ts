@@ -64,7 +64,10 @@ export const batchesShape = declare<BatchesOptions>()({ rows: integer(1), ...cal
 
 /** Options for joining the results of the vector search and the text search of a hybrid search. */
 export interface FuseOptions {
-  /** Use reciprocal rank fusion: the relevance is the sum of 1 / (k + rank), with ranks from 0. Default, with `k` 60. */
+  /**
+   * Use reciprocal rank fusion: the relevance is the sum of 1 / (k + rank), with ranks from 0. The default, with `k`
+   * 60.
+   */
   readonly rrf?: { readonly k?: number | undefined } | undefined
   /**
    * Use weighted scores. The value is the weight of the vector search, 0 to 1; the text search has the remaining

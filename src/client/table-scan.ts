@@ -101,9 +101,9 @@ export class CutSlice extends TableSlice {
   /** Approximate size of the slice in the files, in bytes, for the columns that are read. */
   readonly bytes: number
   /**
-   * The ranges of stored rows that form the slice, in row order. A range consists of the rows `first` to `first + count
-   * - 1` of Arrow IPC files, without deleted rows. A range that has a token instead of files must be read by
-   * `table.slice(token)`. Undefined unless the option `files` was set.
+   * The ranges of stored rows that form the slice, in row order. A range consists of `count` consecutive rows of Arrow
+   * IPC files, beginning with row `first`, without deleted rows. A range that has a token instead of files must be read
+   * by `table.slice(token)`. Undefined unless the option `files` was set.
    */
   readonly ranges: Reply<'createTableReadSession'>['slices'][number]['ranges']
 

@@ -14,7 +14,10 @@ export class Tags {
     this.#id = id
   }
 
-  /** Create a tag. Throws `TagAlreadyExists` if the tag exists, and `TableVersionNotFound` if the version does not exist. */
+  /**
+   * Create a tag for a version. Throws `TagAlreadyExists` if the tag exists, and `TableVersionNotFound` if the version
+   * does not exist.
+   */
   async create(tag: string, version: number, options: CallOptions = {}): Promise<void> {
     const call = parse(callShape, options, 'tags.create')
     const named = {

@@ -2,8 +2,8 @@
 import { crc32 as zlibCrc32 } from 'node:zlib'
 
 /**
- * Return the checksum of `bytes`. `previous`: checksum of earlier bytes that the result includes. Default: only
- * `bytes`.
+ * Return the checksum of `bytes`, or of earlier bytes followed by `bytes`. `previous`: the checksum of the earlier
+ * bytes; default: no earlier bytes.
  */
 export function crc32(bytes: Uint8Array, previous = 0): number {
   return zlibCrc32(bytes, previous)

@@ -28,8 +28,8 @@ export class PriorityBackoff {
   /**
    * Run `work` as urgent under `key`, after earlier urgent work. Rejects with `signal.reason` while it waits.
    *
-   * Ordinary work that passed `yield` before this call may still be running. It may win a race against `work`, so `work`
-   * should retry once.
+   * Ordinary work that passed `yield` before this call may still be running. It may win a race against `work`, so
+   * `work` should retry once.
    */
   async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const before = this.#busy.get(key)

@@ -53,7 +53,7 @@ export interface EnumerationShape {
   readonly kind: 'enumeration'
   readonly values: readonly string[]
   readonly exact: boolean
-  /** By other word: the value that the word means. */
+  /** Synonyms: by word, the value with the same meaning. */
   readonly synonyms: Readonly<Record<string, string>>
 }
 
@@ -68,7 +68,7 @@ export interface ArrayShape {
   readonly kind: 'array'
   readonly item: Shape
   readonly min: number
-  /** Function that returns the key of an item. Two items may not have the same key. Undefined: items may be equal. */
+  /** Function that returns the key of an item. Two items must not have the same key. Undefined: any items. */
   readonly distinct: ((item: never) => string) | undefined
 }
 
@@ -94,15 +94,16 @@ export interface ObjectShape<F extends Fields = Fields> {
 }
 
 /**
- * An object with exactly one of the fields. A field with null is absent. An empty value is absent if another field is
- * filled.
+ * An object with exactly one of the fields. A field with null counts as absent. A field with an empty value counts as
+ * absent if another field has a value that is not empty.
  */
 export interface ChoiceShape<F extends Fields = Fields> {
   readonly kind: 'choice'
   readonly fields: F
   /**
-   * Function that returns the name of the field to which a value belongs if the caller left out the object and its
-   * name. Returns undefined if the value must be the object.
+   * Function for values that a caller gives without the object, for example `[1, 2]` instead of `{ single_vector: [1,
+   * 2] }`. It returns the name of the field to which the value belongs. It returns undefined if the value must be the
+   * object.
    */
   readonly bare: ((value: unknown) => (keyof F & string) | undefined) | undefined
 }
@@ -155,7 +156,7 @@ export interface OptionsShape {
   readonly hints: NameHints
 }
 
-/** By name that other engines use: the known name with this meaning. Names similar to a known name need no entry. */
+/** Hints for names that other engines use: the known name with the same meaning. Similar names need no entry. */
 export type NameHints = Readonly<Record<string, string>>
 
 /** One of several shapes. The first alternative whose `is` returns true for the value is used. */
