@@ -139,7 +139,10 @@ async function versionExists(
   }
 }
 
-/** `next`: the oldest existing version after `version`, for the hint. Undefined: there is no later version. */
+/**
+ * `next`: the version from which the caller can continue, for the hint: the oldest version after `version`, or else the
+ * newest version before it. Undefined: no version exists.
+ */
 function versionNotFound(version: number, next: VersionRecord | undefined): SheafError {
   const message = `version ${version} does not exist, so its changes are not available`
   const hint =

@@ -77,7 +77,10 @@ declare const untold: unique symbol
 export interface CreateViewOptions extends CallOptions {
   /** The table that the view reads. */
   readonly source: Identifier
-  /** Names of columns of the source, or SQL expressions keyed by column name. Default: all current columns. */
+  /**
+   * Names of columns of the source, or SQL expressions keyed by column name. Default: all columns that the source has
+   * when the view is created.
+   */
   readonly columns?: readonly string[] | Readonly<Record<string, string>>
   /** An SQL predicate. The view has the rows of the source for which it is true. Default: all rows. */
   readonly where?: string

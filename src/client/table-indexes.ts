@@ -278,8 +278,8 @@ export interface IndexInfo {
    * - `pending`: the build is queued;
    * - `building`: the build is running;
    * - `ready`: the index covers all rows;
-   * - `stale`: some rows are unindexed, and queries read these rows one by one; or queries of this process cannot use
-   *   the terms of the index (see `reason`);
+   * - `stale`: some rows are unindexed, and queries read these rows one by one; or the text analyzer of this process
+   *   differs from the analyzer that built the index, so that queries cannot use the index (see `reason`);
    * - `failed`: the build failed (see `reason`).
    */
   readonly status: 'pending' | 'building' | 'ready' | 'stale' | 'failed'
@@ -292,7 +292,7 @@ export interface IndexInfo {
   /** Size of the segments in bytes. */
   readonly bytes: number
   readonly created: Date
-  /** Why the status is `failed` or `stale`, where there is a reason. */
+  /** Reason of the status `failed` or `stale`. Absent if an index is `stale` only because of unindexed rows. */
   readonly reason?: string
 }
 
@@ -321,7 +321,7 @@ export interface IndexStats {
   /** Live rows that the index does not cover. */
   readonly unindexedRows: number
   readonly segments: number
-  /** Why the status is `failed` or `stale`, where there is a reason. */
+  /** Reason of the status `failed` or `stale`. Absent if an index is `stale` only because of unindexed rows. */
   readonly reason?: string
   /** Progress of the build, while the index is being built. */
   readonly progress?: IndexProgress

@@ -92,7 +92,7 @@ export interface UploadLimits {
   readonly open: number
   /** Maximum bytes of the files of all open uploads together. */
   readonly bytes: number
-  /** Time in milliseconds after the begin of an upload for which a server accepts parts. */
+  /** Time in milliseconds after the beginning of an upload, during which a server accepts parts. */
   readonly ageMs: number
 }
 
