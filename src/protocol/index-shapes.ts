@@ -93,8 +93,8 @@ export const createIndexRequest = object({
   num_sub_vectors: optional(integer(1, 65_536), 'PQ: sub-vectors per vector; default dimension / 8.'),
   num_bits: optional(integer(1, 8), 'Bits per code. PQ: 4 or 8 (default); SQ: 8; RQ: 1.'),
   sample_rate: optional(integer(1, 65_536), 'Number of training rows per partition; default 64.'),
-  max_iterations: optional(integer(1, 10_000), 'Most k-means iterations; default 12.'),
-  m: optional(integer(2, 128), 'HNSW: edges per node; default 16.'),
+  max_iterations: optional(integer(1, 10_000), 'Maximum number of k-means iterations; default 12.'),
+  m: optional(integer(2, 128), 'HNSW: number of edges per node; default 16.'),
   ef_construction: optional(
     integer(1, 10_000),
     'HNSW: size of the candidate list during the build; default 100. For graphs of more than 2^18 rows the default is larger: 140 for a million rows.',
@@ -121,8 +121,12 @@ export const createIndexRequest = object({
     'Stop words to use instead of the stop words of the language; `[]`: no stop words.',
   ),
   ascii_folding: optional(boolean, 'Whether to ignore accents; default true.'),
-  ngram_min_length: optional(integer(1), 'Shortest n-gram; default 3.', ['min_ngram_length']),
-  ngram_max_length: optional(integer(1), 'Longest n-gram; default 3.', ['max_ngram_length']),
+  ngram_min_length: optional(integer(1), 'Length of the shortest n-grams, in characters; default 3.', [
+    'min_ngram_length',
+  ]),
+  ngram_max_length: optional(integer(1), 'Length of the longest n-grams, in characters; default 3.', [
+    'max_ngram_length',
+  ]),
   prefix_only: optional(boolean, 'Whether to keep only n-grams at the start of the text; default false.'),
   block_size: optional(integer(1), '128 or 256. Without effect: Sheaf chooses the size of blocks.'),
   lance_tokenizer: optional(string(), 'Must be `text`; other values are refused.'),
@@ -152,30 +156,30 @@ const indexStatus = required(
 const failureReason = optional(string(), 'Reason why the build failed.')
 
 const indexRecord = object({
-  index_name: required(string(), 'Name.'),
+  index_name: required(string(), 'Name of the index.'),
   index_uuid: required(string(), 'UUID of the index. Every rebuild creates a new UUID.'),
   columns: required(
     array(string()),
     'Paths of the indexed columns. A name with characters other than letters, digits and `_` is in backticks.',
   ),
   status: indexStatus,
-  index_type: required(indexType, 'Kind.'),
-  num_indexed_rows: required(integer(0), 'Live rows in the index.'),
-  num_unindexed_rows: required(integer(0), 'Live rows that are not in the index.'),
+  index_type: required(indexType, 'Kind of the index.'),
+  num_indexed_rows: required(integer(0), 'Number of live rows in the index.'),
+  num_unindexed_rows: required(integer(0), 'Number of live rows that are not in the index.'),
   num_segments: required(integer(0), 'Number of segments of the index.'),
-  size_bytes: required(integer(0), 'Bytes on disk.'),
+  size_bytes: required(integer(0), 'Bytes of the files of the index.'),
   created_at: required(string(), 'Time when the index was created, RFC 3339.'),
   index_version: optional(integer(0), 'Version of the format of the index.'),
   index_details: optional(
     string(),
     'Parameters of the index, and the reason of a failed build, as JSON text.',
   ),
-  type_url: optional(string(), 'Precise type.'),
+  type_url: optional(string(), 'Exact type of the index, in the form of Lance.'),
   reason: failureReason,
 })
 
 export const listIndicesReply = object({
-  indexes: required(array(indexRecord), 'Indexes by name.'),
+  indexes: required(array(indexRecord), 'Indexes, sorted by name.'),
   ...nextPage,
 })
 
@@ -184,10 +188,10 @@ const indexName = { index_name: required(string('nonEmpty'), 'Name of the index.
 export const indexStatsRequest = object({ ...onTable, ...onBranch, ...atVersion, ...indexName })
 
 export const indexStatsReply = object({
-  index_type: required(indexType, 'Kind.'),
+  index_type: required(indexType, 'Kind of the index.'),
   distance_type: required(nullable(distanceType), 'Metric of a vector index; null for other indexes.'),
-  num_indexed_rows: required(integer(0), 'Live rows in the index.'),
-  num_unindexed_rows: required(integer(0), 'Live rows that are not in the index.'),
+  num_indexed_rows: required(integer(0), 'Number of live rows in the index.'),
+  num_unindexed_rows: required(integer(0), 'Number of live rows that are not in the index.'),
   num_indices: required(integer(0), 'Number of segments of the index.'),
   status: indexStatus,
   reason: failureReason,

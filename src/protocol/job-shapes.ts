@@ -21,7 +21,7 @@ const jobState = enumeration(['IN_PROGRESS', 'DONE', 'FAILED', 'CANCELLED'])
 export type JobState = Infer<typeof jobState>
 
 export const progress = object({
-  done: required(number, 'Steps done.'),
+  done: required(number, 'Number of steps that are done.'),
   total: required(number, 'Total number of steps.'),
   phase: required(string(), 'Name of the current phase.'),
   per_second: optional(
@@ -67,7 +67,7 @@ export const describeJobReply = object({
   creation_ms: required(integer(0), 'Time when the job was queued, milliseconds since 1970.'),
   spec: required(record(json), 'Parameters of the job.'),
   progress: optional(progress, 'Last reported progress.'),
-  result: optional(record(json), 'Result, if the job has one.'),
+  result: optional(record(json), 'Result of the job. Absent: the job has no result.'),
   failure: optional(
     object({ message: required(string(), 'Message of the error.') }),
     'Reason why the job failed or was cancelled, if it is known.',

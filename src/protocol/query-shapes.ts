@@ -156,7 +156,7 @@ export type PhraseQuery = Infer<typeof phraseQuery>
 const parallelLists = object(
   {
     query: required(string(), 'Text to search for.'),
-    columns: required(array(string('nonEmpty'), { min: 1 }), 'Columns.'),
+    columns: required(array(string('nonEmpty'), { min: 1 }), 'Columns to search.'),
     boost: optional(array(number), 'Factors of the score, one for each column.'),
   },
   {
@@ -252,9 +252,12 @@ const fullText = choice(
           'Columns to search; absent: all columns with a full-text index.',
         ),
       }),
-      'A plain text.',
+      'A text: the words to search for.',
     ),
-    structured_query: required(object({ query: required(ftsQuery, 'The operators.') }), 'Operators.'),
+    structured_query: required(
+      object({ query: required(ftsQuery, 'The operator of the query.') }),
+      'A structured query.',
+    ),
   },
   // The other form: a query object without the outer object that has the name of its kind.
   value => {
@@ -266,7 +269,7 @@ const fullText = choice(
 const fusion = object(
   {
     rrf: optionalEvenEmpty(
-      object({ k: optional(number, 'Constant; default 60.') }),
+      object({ k: optional(number, 'The constant k; default 60.') }),
       'Reciprocal rank fusion: the sum of 1 / (k + rank), with ranks from 0. The default.',
     ),
     weighted: optional(
@@ -314,7 +317,7 @@ const order = object(
       string('nonEmpty'),
       'Sort key: a column of the answer or of the table. SQL expressions as keys are an extension of Sheaf.',
     ),
-    ascending: optional(boolean, 'Smallest first; default true.'),
+    ascending: optional(boolean, 'Whether the smallest value comes first; default true.'),
     nulls_first: optional(boolean, 'Whether nulls come before all values; default false.'),
   },
   { hints: { column: 'column_name', name: 'column_name', desc: 'ascending', descending: 'ascending' } },
@@ -344,7 +347,7 @@ const queryFields = {
     highlight,
     'Adds the column `_highlights`: texts of columns with matching words marked. `{}`: use the defaults. An extension of Sheaf.',
   ),
-  filter: optional(string('nonBlank'), 'SQL predicate.'),
+  filter: optional(string('nonBlank'), 'SQL predicate: only rows for which it is true are returned.'),
   ...sqlParameters,
   prefilter: optional(
     boolean,
@@ -376,13 +379,13 @@ const queryFields = {
     array(order),
     'Order of the rows; absent: by distance or score, then by row id. All matching rows are ordered, and the first `k` are returned. In a vector search without bounds, only the `k` nearest rows are ordered.',
   ),
-  version: optional(version, 'Version to read; absent: the latest.'),
+  version: optional(version, 'Version to read; absent: the latest version.'),
   differs_from: optional(
     version,
     'Another version. Only rows that have another position in that version, or that do not exist there, are returned. These are changed rows, and rows that only moved. Columns of the table have their field id in the metadata `sheaf:field`. An extension of Sheaf.',
   ),
-  lower_bound: optional(number, 'Least distance, inclusive.'),
-  upper_bound: optional(number, 'Greatest distance, exclusive.'),
+  lower_bound: optional(number, 'Minimum distance of a returned row, inclusive.'),
+  upper_bound: optional(number, 'Maximum distance of a returned row, exclusive.'),
   nprobes: optional(
     integer(0),
     'Number of partitions of an IVF index to search; absent or 0: the number that was tuned when the index was built. Ignored with `minimum_nprobes` or `maximum_nprobes`.',
@@ -442,7 +445,15 @@ export const explainRequest = object(
     ...onTable,
     ...onBranch,
     query: required(
-      object({ ...caller, id: optional(namespaceId, 'The same table.'), ...onBranch, ...queryFields }, rules),
+      object(
+        {
+          ...caller,
+          id: optional(namespaceId, 'Path of the table; must be the same as in the outer request.'),
+          ...onBranch,
+          ...queryFields,
+        },
+        rules,
+      ),
       'The query to explain.',
     ),
     verbose: optional(boolean, 'Whether to explain in more detail; default false.'),

@@ -68,9 +68,9 @@ export const onTable = {
   id: required(tableId, 'Path of the table: the names of its namespaces, then the name of the table.'),
 }
 
-export const onBranch = { branch: optional(branch, 'Only `main`.') }
+export const onBranch = { branch: optional(branch, 'Name of the branch; only `main` is supported.') }
 
-export const atVersion = { version: optional(version, 'Version to read; absent: the latest.') }
+export const atVersion = { version: optional(version, 'Version to read; absent: the latest version.') }
 
 /** Parameters of SQL, so that callers need not write values into SQL. An extension of the specification. */
 export const sqlParameters = {
@@ -110,7 +110,7 @@ export const commitVersion = { version: required(version, 'Version that this cal
 
 export const versionReply = object({ ...commitVersion, ...transaction })
 
-export const properties = { properties: optional(stringMap, 'Properties, at most 64 KiB.') }
+export const properties = { properties: optional(stringMap, 'Properties by name; at most 64 KiB in all.') }
 
 /** A request with a table and no other fields. */
 export const tableRequest = object({ ...onTable, ...onBranch })

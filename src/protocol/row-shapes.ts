@@ -137,7 +137,7 @@ export const mergeInsertRequest = object({
   ...onTable,
   ...onBranch,
   ...mergeFields,
-  timeout: optional(duration, 'Timeout, such as `30s`.'),
+  timeout: optional(duration, 'Time limit of the merge, for example `30s`.'),
   use_index: withoutEffect(
     boolean,
     'Whether an index may be used to find matches. Without effect: the result is the same.',
@@ -149,9 +149,9 @@ export const mergeInsertRequest = object({
 })
 
 export const mergeInsertReply = object({
-  num_updated_rows: required(rowCount, 'Rows replaced.'),
-  num_inserted_rows: required(rowCount, 'Rows inserted.'),
-  num_deleted_rows: required(rowCount, 'Rows deleted.'),
+  num_updated_rows: required(rowCount, 'Number of replaced rows.'),
+  num_inserted_rows: required(rowCount, 'Number of inserted rows.'),
+  num_deleted_rows: required(rowCount, 'Number of deleted rows.'),
   num_rows: optional(rowCount, 'Number of replaced and inserted rows.'),
   num_attempts: optional(integer(1), 'Number of attempts.'),
   ...commitVersion,
@@ -183,7 +183,7 @@ export const updateRequest = object(
 )
 
 export const updateReply = object({
-  updated_rows: required(rowCount, 'Rows that matched.', ['rows_updated']),
+  updated_rows: required(rowCount, 'Number of updated rows.', ['rows_updated']),
   ...commitVersion,
   ...transaction,
   ...properties,
@@ -203,7 +203,7 @@ export const deleteRequest = object(
 )
 
 export const deleteReply = object({
-  num_deleted_rows: required(rowCount, 'Rows that matched.'),
+  num_deleted_rows: required(rowCount, 'Number of deleted rows.'),
   ...commitVersion,
   ...transaction,
 })

@@ -60,7 +60,7 @@ const field: Shape<JsonField> = named('Field', () =>
 )
 
 export const schema = object({
-  fields: required(array(field), 'Columns in order.'),
+  fields: required(array(field), 'Columns, in their order in the table.'),
   metadata: optional(metadata, 'Metadata of the schema.'),
 })
 
@@ -68,7 +68,7 @@ const columnPath = string('nonEmpty')
 
 const functionFields = {
   image: optional(string(), 'Container image of the function.'),
-  udf: optional(string(), 'The function, base64.'),
+  udf: optional(string(), 'The serialized function, base64.'),
   udf_name: optional(string(), 'Name under which the function is registered.'),
   udf_version: optional(string(), 'Version of the function.'),
   udf_backend: optional(string(), 'Backend that runs the function.'),
@@ -117,7 +117,7 @@ const newColumn = object(
       string('nonBlank'),
       'SQL expression that the engine evaluates for all rows, including rows that are added later.',
     ),
-    virtual_column: optional(newVirtualColumn, 'A column filled by a registered function.'),
+    virtual_column: optional(newVirtualColumn, 'Function that fills the column.'),
     all_null: optional(
       accept(boolean, 'false for absent', value => (value === false ? undefined : value)),
       'true: all values are null.',
@@ -143,7 +143,7 @@ export const addColumnsRequest = object({
 const alteration = object(
   {
     path: required(columnPath, 'Column to alter.'),
-    rename: optional(string('nonEmpty'), 'New name.'),
+    rename: optional(string('nonEmpty'), 'New name of the column.'),
     nullable: optional(boolean, 'Whether the column may contain nulls.'),
     data_type: optional(dataType, 'New type of the column; every value must fit.'),
     virtual_column: optional(alteredVirtualColumn, 'Changes of the function of the column.'),
@@ -171,7 +171,7 @@ export const updateFieldMetadataRequest = object({
   updates: required(
     array(
       object({
-        path: required(columnPath, 'Column.'),
+        path: required(columnPath, 'Path of the column.'),
         metadata: required(
           record(nullable(string()), Number.POSITIVE_INFINITY),
           'Values to set, by key; the value null removes the key.',

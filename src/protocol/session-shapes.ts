@@ -38,7 +38,7 @@ export const createSessionRequest = object(
       'Version to read; absent: the version of `tag`, or without a tag the latest version.',
     ),
     tag: optional(string('nonEmpty'), 'Tag whose current version is read.'),
-    filter: optional(string('nonBlank'), 'SQL predicate.'),
+    filter: optional(string('nonBlank'), 'SQL predicate: only rows for which it is true are read.'),
     ...sqlParameters,
     columns: optionalEvenEmpty(
       selection,

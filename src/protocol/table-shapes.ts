@@ -71,7 +71,7 @@ export const describeRequest = object(
 )
 
 export const describeReply = object({
-  table: optional(string(), 'Name.'),
+  table: optional(string(), 'Name of the table.'),
   namespace: optional(array(string()), 'Path of the namespace of the table.'),
   version: optional(version, 'The described version; absent: the table is only declared and has no data.'),
   location: required(
@@ -79,14 +79,14 @@ export const describeReply = object({
     'Location of the data of the table. If Sheaf stores the rows, this is a location that no Lance engine can open; only the client of Sheaf gets the true location.',
   ),
   table_uri: optional(string(), 'The location as a URI.'),
-  schema: optional(schema, 'Columns.'),
+  schema: optional(schema, 'Columns of the table.'),
   storage_options: optional(stringMap, 'Options for opening the location.'),
   stats: optional(
     object({
-      num_deleted_rows: required(integer(0), 'Deleted rows that are still in the files.'),
-      num_fragments: required(integer(0), 'Fragments.'),
+      num_deleted_rows: required(integer(0), 'Number of deleted rows that are still in the files.'),
+      num_fragments: required(integer(0), 'Number of fragments.'),
     }),
-    'Statistics.',
+    'Statistics of the version.',
   ),
   metadata: optional(stringMap, 'Metadata of the table.'),
   ...properties,
@@ -103,10 +103,10 @@ export const existsRequest = object({ ...onTable, ...onBranch, ...atVersion })
 export const renameRequest = object(
   {
     ...onTable,
-    new_table_name: required(string('any', checkName), 'New name.'),
+    new_table_name: required(string('any', checkName), 'New name of the table.'),
     new_namespace_id: optional(
       namespaceId,
-      'Namespace to move to; absent: the table stays in its namespace.',
+      'Path of the namespace to which the table is moved; absent: the table stays in its namespace.',
       ['new_namespace'],
     ),
     to_root: optional(
@@ -131,7 +131,7 @@ export function newNamespaceOf({
 }
 
 export const dropReply = object({
-  id: required(tableId, 'Former path.'),
+  id: required(tableId, 'Former path of the table.'),
   location: optional(string(), 'Former location of the data of the table.'),
   ...properties,
   ...transaction,
@@ -139,25 +139,25 @@ export const dropReply = object({
 
 export const statsReply = object({
   total_bytes: required(integer(0), 'Bytes of the data of the table.'),
-  num_rows: required(integer(0), 'Live rows.'),
-  num_indices: required(integer(0), 'Indexes.'),
+  num_rows: required(integer(0), 'Number of live rows.'),
+  num_indices: required(integer(0), 'Number of indexes.'),
   fragment_stats: required(
     object({
-      num_fragments: required(integer(0), 'Fragments.'),
-      num_small_fragments: required(integer(0), 'Fragments that compaction would merge.'),
+      num_fragments: required(integer(0), 'Number of fragments.'),
+      num_small_fragments: required(integer(0), 'Number of fragments that compaction would merge.'),
       lengths: required(
         object({
-          min: required(integer(0), 'Smallest.'),
-          max: required(integer(0), 'Largest.'),
-          mean: required(integer(0), 'Mean, rounded down.'),
+          min: required(integer(0), 'Smallest number of rows.'),
+          max: required(integer(0), 'Largest number of rows.'),
+          mean: required(integer(0), 'Mean number of rows, rounded down.'),
           p25: required(integer(0), 'First quartile.'),
           p50: required(integer(0), 'Median.'),
           p75: required(integer(0), 'Third quartile.'),
           p99: required(integer(0), '99th percentile.'),
         }),
-        'Rows per fragment.',
+        'Statistics of the number of rows per fragment.',
       ),
     }),
-    'Fragments.',
+    'Statistics of the fragments.',
   ),
 })

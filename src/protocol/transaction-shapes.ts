@@ -29,8 +29,8 @@ const transactionAction = choice({
   ),
   setPropertyAction: required(
     object({
-      key: required(string('nonEmpty'), 'Property.'),
-      value: required(string(), 'Its value.'),
+      key: required(string('nonEmpty'), 'Name of the property.'),
+      value: required(string(), 'Value of the property.'),
       mode: optional(
         enumeration(['Overwrite', 'Fail', 'Skip']),
         'Behavior if the property is set: overwrite it (default), fail, or keep it.',
@@ -40,7 +40,7 @@ const transactionAction = choice({
   ),
   unsetPropertyAction: required(
     object({
-      key: required(string('nonEmpty'), 'Property.'),
+      key: required(string('nonEmpty'), 'Name of the property.'),
       mode: optional(
         enumeration(['Skip', 'Fail']),
         'Behavior if the property is not set: do nothing (default), or fail.',

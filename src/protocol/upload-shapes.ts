@@ -64,7 +64,7 @@ export const describeUploadReply = object({
     array(
       object({
         part: required(partId, 'Name of the part.'),
-        num_rows: required(integer(0), 'Rows.'),
+        num_rows: required(integer(0), 'Number of rows of the part.'),
         num_bytes: required(integer(0), 'Bytes of the files of the part.'),
       }),
     ),
@@ -86,7 +86,7 @@ export type CompleteUploadRequest = Infer<typeof completeUploadRequest>
 export const completeUploadReply = object({
   ...commitVersion,
   num_parts: required(integer(0), 'Number of committed parts.'),
-  num_inserted_rows: required(integer(0), 'Rows added.'),
+  num_inserted_rows: required(integer(0), 'Number of added rows.'),
   num_updated_rows: required(integer(0), 'Number of rows that a merge replaced.'),
   num_deleted_rows: required(integer(0), 'Number of rows that a merge deleted.'),
   ...transaction,

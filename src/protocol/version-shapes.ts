@@ -31,7 +31,7 @@ import {
 import { completeUploadReply, completeUploadRequest } from './upload-shapes.js'
 
 const versionRecord = object({
-  version: required(version, 'Number.'),
+  version: required(version, 'Number of the version.'),
   manifest_path: required(string(), 'Path of the manifest of the version.'),
   manifest_size: optional(integer(0), 'Bytes of the manifest.'),
   e_tag: optional(string(), 'ETag of the manifest.'),
@@ -76,17 +76,17 @@ export const listVersionsRequest = object({
   ...onTable,
   ...onBranch,
   ...paging,
-  descending: optional(boolean, 'Newest first; default false.'),
+  descending: optional(boolean, 'Whether the newest version comes first; default false.'),
 })
 
 export const listVersionsReply = object({
-  versions: required(array(versionRecord), 'Versions.'),
+  versions: required(array(versionRecord), 'Versions of the table.'),
   ...nextPage,
 })
 
 const versionRange = object(
   {
-    start_version: required(version, 'First version.'),
+    start_version: required(version, 'First version of the range.'),
     end_version: required(
       integer(-1),
       'Version after the last version of the range; -1: up to the latest version.',
@@ -109,7 +109,7 @@ const deletedVersions = {
 export const deleteVersionsRequest = object(deletedVersions)
 
 export const deleteVersionsReply = object({
-  deleted_count: required(integer(0), 'Version records removed.'),
+  deleted_count: required(integer(0), 'Number of removed version records.'),
   ...transaction,
 })
 
@@ -146,7 +146,7 @@ export const declareReply = object({
 export const deregisterRequest = object(onTable)
 
 export const deregisterReply = object({
-  id: required(tableId, 'Former path.'),
+  id: required(tableId, 'Former path of the table.'),
   location: required(string(), 'Location of the data of the table, which is not deleted.'),
   ...properties,
   ...transaction,
@@ -275,7 +275,7 @@ export const listBranchesReply = object({
         parentVersion: required(version, 'Version from which this branch started.'),
         createAt: required(integer(0), 'Time when the branch was created, seconds since 1970.'),
         manifestSize: required(integer(0), 'Bytes of the manifest of the branch.'),
-        metadata: optional(stringMap, 'Its metadata.'),
+        metadata: optional(stringMap, 'Metadata of the branch.'),
       }),
     ),
     'Branches by name.',
