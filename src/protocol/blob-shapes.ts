@@ -11,6 +11,6 @@ export const fetchBlobsRequest = object({
     array(saturatingInteger(0)),
     'Row ids: values of `_rowid`. The reply has one row for each id, in this order.',
   ),
-  offset: optional(integer(0), 'First byte of each blob to return; default 0. An extension of Sheaf.'),
-  length: optional(integer(0), 'Maximum bytes to return of each blob; absent: all. An extension of Sheaf.'),
+  offset: optional(integer(0), 'First byte of each blob to return; default 0. Extension of Sheaf.'),
+  length: optional(integer(0), 'Maximum bytes to return of each blob; absent: all. Extension of Sheaf.'),
 })

@@ -84,7 +84,7 @@ export const createIndexRequest = object({
   ),
   num_partitions: optional(
     integer(1, 65_536),
-    'Number of IVF partitions. Default: about the square root of the number of rows; for HNSW: 1.',
+    'IVF partitions; default: about the square root of the number of rows, for HNSW 1.',
   ),
   target_partition_size: optional(
     integer(1, 2 ** 31 - 1),
@@ -93,11 +93,11 @@ export const createIndexRequest = object({
   num_sub_vectors: optional(integer(1, 65_536), 'PQ: sub-vectors per vector; default dimension / 8.'),
   num_bits: optional(integer(1, 8), 'Bits per code. PQ: 4 or 8 (default); SQ: 8; RQ: 1.'),
   sample_rate: optional(integer(1, 65_536), 'Number of training rows per partition; default 64.'),
-  max_iterations: optional(integer(1, 10_000), 'Maximum number of k-means iterations; default 12.'),
+  max_iterations: optional(integer(1, 10_000), 'Maximum k-means iterations; default 12.'),
   m: optional(integer(2, 128), 'HNSW: number of edges per node; default 16.'),
   ef_construction: optional(
     integer(1, 10_000),
-    'HNSW: size of the candidate list during the build; default 100. For graphs of more than 2^18 rows the default is larger: 140 for a million rows.',
+    'HNSW: size of the candidate list during the build; default 100, more for graphs of more than 2^18 rows (a million: 140).',
   ),
   // full text
   with_position: optional(
@@ -150,7 +150,7 @@ export const listIndicesRequest = object({ ...onTable, ...onBranch, ...atVersion
 
 const indexStatus = required(
   enumeration(['pending', 'building', 'ready', 'stale', 'failed']),
-  '`pending`: the build is queued; `building`: the build is running; `ready`: all rows are indexed; `stale`: some rows are not indexed; `failed`: the build failed.',
+  '`pending` (queued), `building`, `ready` (all rows are indexed), `stale` (some rows are not indexed), or `failed`.',
 )
 
 const failureReason = optional(string(), 'Reason why the build failed.')
@@ -164,8 +164,8 @@ const indexRecord = object({
   ),
   status: indexStatus,
   index_type: required(indexType, 'Kind of the index.'),
-  num_indexed_rows: required(integer(0), 'Number of live rows in the index.'),
-  num_unindexed_rows: required(integer(0), 'Number of live rows that are not in the index.'),
+  num_indexed_rows: required(integer(0), 'Live rows in the index.'),
+  num_unindexed_rows: required(integer(0), 'Live rows that are not in the index.'),
   num_segments: required(integer(0), 'Number of segments of the index.'),
   size_bytes: required(integer(0), 'Bytes of the files of the index.'),
   created_at: required(string(), 'Time when the index was created, RFC 3339.'),
@@ -190,23 +190,23 @@ export const indexStatsRequest = object({ ...onTable, ...onBranch, ...atVersion,
 export const indexStatsReply = object({
   index_type: required(indexType, 'Kind of the index.'),
   distance_type: required(nullable(distanceType), 'Metric of a vector index; null for other indexes.'),
-  num_indexed_rows: required(integer(0), 'Number of live rows in the index.'),
-  num_unindexed_rows: required(integer(0), 'Number of live rows that are not in the index.'),
+  num_indexed_rows: required(integer(0), 'Live rows in the index.'),
+  num_unindexed_rows: required(integer(0), 'Live rows that are not in the index.'),
   num_indices: required(integer(0), 'Number of segments of the index.'),
   status: indexStatus,
   reason: failureReason,
   progress: optional(progress, 'Progress of the build.'),
   recall: optional(
     number,
-    'Vector index: recall@10 (0 to 1) of a search with default parameters, measured with sampled rows during the build. An extension of Sheaf.',
+    'Vector index: recall@10 (0 to 1) of a search with default parameters, measured with sampled rows during the build. Extension of Sheaf.',
   ),
   recall_between: optional(
     number,
-    'Like `recall`, for queries that are points between rows and points away from all rows. An extension of Sheaf.',
+    'Like `recall`, for queries that are points between rows and points away from all rows. Extension of Sheaf.',
   ),
   recall_excluded: optional(
     number,
-    'Like `recall`, for searches with a filter that excludes the nearest rows. An extension of Sheaf.',
+    'Like `recall`, for searches with a filter that excludes the nearest rows. Extension of Sheaf.',
   ),
 })
 

@@ -618,7 +618,7 @@ export const operations = {
   batchCreateTableVersions: {
     ...writes,
     target: 'none',
-    doc: 'Creates versions of several tables: either all of them, or none.',
+    doc: 'Creates versions of several tables, either all or none.',
     routes: ['POST /v1/table/version/batch-create'],
     request: batchCreateVersionsRequest,
     response: batchCreateVersionsReply,
@@ -626,7 +626,7 @@ export const operations = {
   batchCommitTables: {
     ...writes,
     target: 'none',
-    doc: 'Applies several operations on tables, either all of them or none: declare, deregister, create a version, delete versions, complete an upload.',
+    doc: 'Applies operations on tables, either all or none: declare, deregister, create a version, delete versions, complete an upload.',
     routes: ['POST /v1/table/batch-commit'],
     request: batchCommitRequest,
     response: batchCommitReply,
@@ -706,7 +706,7 @@ export const operations = {
   alterTransaction: {
     ...writes,
     target: 'transaction',
-    doc: 'Changes the status and the properties of a transaction. Either all changes are made, or none.',
+    doc: 'Changes the status and the properties of a transaction, either all or none.',
     routes: ['POST /v1/transaction/{id}/alter'],
     request: alterTransactionRequest,
     response: transactionStateReply,
@@ -783,7 +783,7 @@ export const operations = {
   // ---- operations of LanceDB's clients that have little or no effect in Sheaf
   prewarmTableIndex: {
     ...lancedbReads,
-    doc: 'Succeeds if the index exists. Without further effect: Sheaf loads an index when a query needs it.',
+    doc: 'Succeeds if the index exists. Sheaf loads an index when a query needs it.',
     routes: ['POST /v1/table/{id}/index/{index_name}/prewarm'],
     body: 'none',
     request: prewarmIndexRequest,
@@ -792,7 +792,7 @@ export const operations = {
   },
   prewarmTable: {
     ...lancedbReads,
-    doc: 'Succeeds if the columns exist. Without further effect: Sheaf loads columns when a query needs them.',
+    doc: 'Succeeds if the columns exist. Sheaf loads columns when a query needs them.',
     routes: ['POST /v1/table/{id}/page_cache/prewarm'],
     request: prewarmRequest,
     reply: 'empty',

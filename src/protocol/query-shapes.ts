@@ -128,16 +128,10 @@ const matchQuery = object({
   operator: optional(operator, 'Whether any term (default) or every term must match.'),
   fuzziness: optional(
     nullable(integer(0)),
-    'Maximum number of edits per term, 0 (default) to 2; null: depends on the length of the term.',
+    'Maximum edits per term, 0 (default) to 2; null: depends on the length of the term.',
   ),
-  prefix_length: optional(
-    integer(0),
-    'Number of characters at the beginning of a term that must be equal; default 0.',
-  ),
-  max_expansions: optional(
-    integer(0),
-    'Maximum number of terms of the index that a fuzzy term matches; default 50.',
-  ),
+  prefix_length: optional(integer(0), 'Length of the prefix that must be equal, in characters; default 0.'),
+  max_expansions: optional(integer(0), 'Maximum terms of the index that a fuzzy term matches; default 50.'),
   boost: optional(number, 'Factor for the score, 0 to 1e9; default 1.'),
 })
 export type MatchQuery = Infer<typeof matchQuery>
@@ -147,7 +141,7 @@ const phraseQuery = object({
   column: optional(string('nonEmpty'), 'Column to search; absent: the columns of the query.'),
   slop: optional(
     integer(0),
-    'Maximum number of other terms between two neighboring terms of the phrase, which must be in order. Default 0.',
+    'Maximum other terms between two neighboring terms of the phrase, which must be in order. Default 0.',
   ),
 })
 export type PhraseQuery = Infer<typeof phraseQuery>
@@ -283,7 +277,7 @@ const fusion = object(
     ),
     candidates: optional(
       saturatingInteger(1),
-      'Maximum number of rows that each of the two searches returns; default max(200, 4 x k). It does not depend on the offset, and offset + k must not exceed it. Required with aggregates, groups, distinct rows and an order.',
+      'Maximum rows that each of the two searches returns; default max(200, 4 x k). It does not depend on the offset, and offset + k must not exceed it. Required with aggregates, groups, distinct rows and an order.',
     ),
   },
   {
@@ -304,7 +298,7 @@ const highlight = object({
     integer(1),
     'Maximum length of a snippet in UTF-16 units; absent: the whole text instead of snippets.',
   ),
-  snippets: optional(integer(1), 'Maximum number of snippets, 1 to 100; default 1.'),
+  snippets: optional(integer(1), 'Maximum snippets, 1 to 100; default 1.'),
 })
 
 // ---- the query
@@ -324,7 +318,7 @@ const order = object(
 )
 
 const queryFields = {
-  k: required(saturatingInteger(0), 'Maximum number of rows to return; 2^53 or more means all rows.'),
+  k: required(saturatingInteger(0), 'Maximum rows to return; 2^53 or more means all rows.'),
   vector: optionalEvenEmpty(
     queryVector,
     'One or several query vectors; empty: no vector search. May be absent only with `filter` or `full_text_query`.',
@@ -339,15 +333,12 @@ const queryFields = {
     ['metric_type'],
   ),
   full_text_query: optional(fullText, 'Full-text query; together with a vector: a hybrid search.'),
-  fusion: optional(
-    fusion,
-    'Method by which a hybrid search merges the results of both searches; default rrf. An extension of Sheaf.',
-  ),
+  fusion: optional(fusion, 'Method to merge the results of both searches; default rrf. Extension of Sheaf.'),
   highlight: optionalEvenEmpty(
     highlight,
-    'Adds the column `_highlights`: texts of columns with matching words marked. `{}`: use the defaults. An extension of Sheaf.',
+    'Adds the column `_highlights`: texts of columns with matching words marked. `{}`: use the defaults. Extension of Sheaf.',
   ),
-  filter: optional(string('nonBlank'), 'SQL predicate: only rows for which it is true are returned.'),
+  filter: optional(string('nonBlank'), 'SQL predicate: the rows to return.'),
   ...sqlParameters,
   prefilter: optional(
     boolean,
@@ -359,13 +350,13 @@ const queryFields = {
   ),
   group_by: optionalEvenEmpty(
     array(string('nonBlank')),
-    'Columns or SQL expressions to group by; `columns` has the aggregates. `[]`: one group of all rows. An extension of Sheaf.',
+    'Columns or SQL expressions to group by; `columns` has the aggregates. `[]`: one group of all rows. Extension of Sheaf.',
   ),
   having: optional(
     string('nonBlank'),
-    'SQL condition on keys, selected columns and aggregates; only groups for which it is true are returned. Requires groups. An extension of Sheaf.',
+    'SQL condition on keys, selected columns and aggregates; only groups for which it is true are returned. Requires groups. Extension of Sheaf.',
   ),
-  distinct: optional(boolean, 'Whether to remove duplicate rows; default false. An extension of Sheaf.'),
+  distinct: optional(boolean, 'Whether to remove duplicate rows; default false. Extension of Sheaf.'),
   with_row_id: optional(boolean, 'Whether to return `_rowid`; default false.'),
   offset: optional(
     saturatingInteger(0),
@@ -373,32 +364,32 @@ const queryFields = {
   ),
   resume_at: optional(
     saturatingInteger(0),
-    'Position at which a scan continues: the number of rows of the version to skip. Also adds `_rowoffset` to the answer. An extension of Sheaf.',
+    'Position at which a scan continues: the number of rows of the version to skip. Also adds `_rowoffset` to the answer. Extension of Sheaf.',
   ),
   order_by: optional(
     array(order),
     'Order of the rows; absent: by distance or score, then by row id. All matching rows are ordered, and the first `k` are returned. In a vector search without bounds, only the `k` nearest rows are ordered.',
   ),
-  version: optional(version, 'Version to read; absent: the latest version.'),
+  version: optional(version, 'Version to read; absent: the latest.'),
   differs_from: optional(
     version,
-    'Another version. Only rows that have another position in that version, or that do not exist there, are returned. These are changed rows, and rows that only moved. Columns of the table have their field id in the metadata `sheaf:field`. An extension of Sheaf.',
+    'Another version: return only rows that have another position there, or do not exist there. These are changed rows, and rows that only moved. Columns of the table have their field id in the metadata `sheaf:field`. Extension of Sheaf.',
   ),
   lower_bound: optional(number, 'Minimum distance of a returned row, inclusive.'),
   upper_bound: optional(number, 'Maximum distance of a returned row, exclusive.'),
   nprobes: optional(
     integer(0),
-    'Number of partitions of an IVF index to search; absent or 0: the number that was tuned when the index was built. Ignored with `minimum_nprobes` or `maximum_nprobes`.',
+    'Partitions of an IVF index to search; absent or 0: the number tuned during the build. Ignored with `minimum_nprobes` or `maximum_nprobes`.',
   ),
-  minimum_nprobes: optional(integer(0), 'Minimum number of partitions to search.'),
+  minimum_nprobes: optional(integer(0), 'Minimum partitions to search.'),
   maximum_nprobes: optional(
     integer(0),
-    'Maximum number of partitions to search if the minimum has too few rows; 0: no limit.',
+    'Maximum partitions to search if the minimum has too few rows; 0: no limit.',
   ),
   ef: optional(integer(0), 'HNSW: size of the candidate list; at least k.'),
   refine_factor: optional(
     integer(0),
-    'Number of candidates per requested row whose exact distances are computed, in each segment of a vector index. Absent or 0: the number that was tuned when the index was built, and more until the nearest rows no longer change.',
+    'Candidates per requested row whose exact distances are computed, in each segment of a vector index. Absent or 0: the number tuned during the build, and more until the nearest rows no longer change.',
   ),
   use_lsm: withoutEffect(
     boolean,
@@ -412,7 +403,7 @@ const queryFields = {
   fast_search: optional(boolean, 'Whether to search indexed rows only; default false.'),
   require_index: optional(
     boolean,
-    'Whether to refuse a text search on a column without an index, instead of reading all rows; default false. An extension of Sheaf.',
+    'Whether to refuse a text search on a column without an index, instead of reading all rows; default false. Extension of Sheaf.',
   ),
 }
 

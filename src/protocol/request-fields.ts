@@ -70,7 +70,7 @@ export const onTable = {
 
 export const onBranch = { branch: optional(branch, 'Name of the branch; only `main` is supported.') }
 
-export const atVersion = { version: optional(version, 'Version to read; absent: the latest version.') }
+export const atVersion = { version: optional(version, 'Version to read; absent: the latest.') }
 
 /** Parameters of SQL, so that callers need not write values into SQL. An extension of the specification. */
 export const sqlParameters = {
@@ -84,7 +84,7 @@ export const paging = {
   page_token: optional(string(), 'Token of the previous page; absent or empty: the first page.'),
   limit: optional(
     saturatingInteger(1, 10_000),
-    'Maximum number of items per page, 1 to 10,000; a larger number means 10,000; absent: all items.',
+    'Maximum items per page, 1 to 10,000; a larger number means 10,000; absent: all items.',
   ),
 }
 

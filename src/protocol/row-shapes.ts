@@ -50,7 +50,7 @@ export const createTableRequest = object({
 })
 
 export const createTableReply = object({
-  location: optional(string(), 'Location of the data of the table.'),
+  location: optional(string(), 'Location of the table data.'),
   version: required(version, 'Version that this call committed.'),
   storage_options: optional(stringMap, 'Options for opening the data.'),
   ...properties,
@@ -119,7 +119,7 @@ export const mergeFields = {
   when_matched_update_all: optional(boolean, 'Whether to replace matched rows; default false.'),
   when_matched_update_all_filt: optional(
     string('nonBlank'),
-    'SQL predicate over `source.x` and `target.x`: only matched rows for which it is true are replaced.',
+    'SQL predicate over `source.x` and `target.x`: the matched rows to replace.',
   ),
   when_not_matched_insert_all: optional(boolean, 'Whether to insert rows without match; default false.'),
   when_not_matched_by_source_delete: optional(
@@ -128,7 +128,7 @@ export const mergeFields = {
   ),
   when_not_matched_by_source_delete_filt: optional(
     string('nonBlank'),
-    'SQL predicate: only rows without a match for which it is true are deleted.',
+    'SQL predicate: the rows without a match to delete.',
   ),
   ...sqlParameters,
 }
@@ -149,10 +149,10 @@ export const mergeInsertRequest = object({
 })
 
 export const mergeInsertReply = object({
-  num_updated_rows: required(rowCount, 'Number of replaced rows.'),
-  num_inserted_rows: required(rowCount, 'Number of inserted rows.'),
-  num_deleted_rows: required(rowCount, 'Number of deleted rows.'),
-  num_rows: optional(rowCount, 'Number of replaced and inserted rows.'),
+  num_updated_rows: required(rowCount, 'Replaced rows.'),
+  num_inserted_rows: required(rowCount, 'Inserted rows.'),
+  num_deleted_rows: required(rowCount, 'Deleted rows.'),
+  num_rows: optional(rowCount, 'Replaced and inserted rows.'),
   num_attempts: optional(integer(1), 'Number of attempts.'),
   ...commitVersion,
   ...transaction,
@@ -164,10 +164,7 @@ export const updateRequest = object(
   {
     ...onTable,
     ...onBranch,
-    predicate: optional(
-      string('nonBlank'),
-      'SQL predicate: rows for which it is true are updated; absent: all rows.',
-    ),
+    predicate: optional(string('nonBlank'), 'SQL predicate: the rows to update; absent: all rows.'),
     ...sqlParameters,
     updates: required(
       array(tuple(string('nonEmpty'), string('nonBlank')), { min: 1, distinct: ([column]) => column }),
@@ -183,7 +180,7 @@ export const updateRequest = object(
 )
 
 export const updateReply = object({
-  updated_rows: required(rowCount, 'Number of updated rows.', ['rows_updated']),
+  updated_rows: required(rowCount, 'Updated rows.', ['rows_updated']),
   ...commitVersion,
   ...transaction,
   ...properties,
@@ -193,17 +190,14 @@ export const deleteRequest = object(
   {
     ...onTable,
     ...onBranch,
-    predicate: required(
-      string('nonBlank'),
-      'SQL predicate: rows for which it is true are deleted; `true`: all rows.',
-    ),
+    predicate: required(string('nonBlank'), 'SQL predicate: the rows to delete; `true`: all rows.'),
     ...sqlParameters,
   },
   { hints },
 )
 
 export const deleteReply = object({
-  num_deleted_rows: required(rowCount, 'Number of deleted rows.'),
+  num_deleted_rows: required(rowCount, 'Deleted rows.'),
   ...commitVersion,
   ...transaction,
 })
@@ -213,10 +207,7 @@ export const countRequest = object(
     ...onTable,
     ...onBranch,
     ...atVersion,
-    predicate: optional(
-      string('nonBlank'),
-      'SQL predicate: rows for which it is true are counted; absent: all rows.',
-    ),
+    predicate: optional(string('nonBlank'), 'SQL predicate: the rows to count; absent: all rows.'),
     ...sqlParameters,
   },
   { hints },

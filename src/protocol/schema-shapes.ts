@@ -134,10 +134,7 @@ export type NewColumn = Infer<typeof newColumn>
 export const addColumnsRequest = object({
   ...onTable,
   ...onBranch,
-  new_columns: required(
-    array(newColumn, { min: 1 }),
-    'Columns to add. Either all of them are added, or none.',
-  ),
+  new_columns: required(array(newColumn, { min: 1 }), 'Columns to add, either all or none.'),
 })
 
 const alteration = object(
@@ -156,7 +153,7 @@ export type ColumnAlteration = Infer<typeof alteration>
 export const alterColumnsRequest = object({
   ...onTable,
   ...onBranch,
-  alterations: required(array(alteration, { min: 1 }), 'Changes. Either all of them are made, or none.'),
+  alterations: required(array(alteration, { min: 1 }), 'Changes to make, either all or none.'),
 })
 
 export const dropColumnsRequest = object({
@@ -180,7 +177,7 @@ export const updateFieldMetadataRequest = object({
       }),
       { min: 1, distinct: update => update.path },
     ),
-    'Changes. Either all of them are made, or none.',
+    'Changes to make, either all or none.',
   ),
 })
 
@@ -214,7 +211,7 @@ const ofWorkers = {
   task_size: withoutEffect(integer(1), `Number of rows per task. ${byOneProcess}`),
   checkpoint_size: withoutEffect(integer(1), `Number of rows per checkpoint. ${byOneProcess}`),
   min_checkpoint_size: withoutEffect(integer(1), `Minimum number of rows per checkpoint. ${byOneProcess}`),
-  max_checkpoint_size: withoutEffect(integer(1), `Maximum number of rows per checkpoint. ${byOneProcess}`),
+  max_checkpoint_size: withoutEffect(integer(1), `Maximum rows per checkpoint. ${byOneProcess}`),
   batch_checkpoint_flush_interval_seconds: withoutEffect(
     number,
     `Seconds between checkpoints. ${byOneProcess}`,
@@ -228,15 +225,9 @@ export const backfillColumnsRequest = object({
   ...onTable,
   ...onBranch,
   column: required(columnPath, 'Column to fill.'),
-  where: optional(
-    string('nonBlank'),
-    'SQL predicate: rows for which it is true are filled; absent: all rows.',
-  ),
-  read_version: optional(version, 'Version to read; absent: the latest version.'),
-  concurrency: optional(
-    integer(1),
-    'Maximum number of concurrent calls of an asynchronous function; default 4.',
-  ),
+  where: optional(string('nonBlank'), 'SQL predicate: the rows to fill; absent: all rows.'),
+  read_version: optional(version, 'Version to read; absent: the latest.'),
+  concurrency: optional(integer(1), 'Maximum concurrent calls of an asynchronous function; default 4.'),
   num_frags: optional(integer(1), 'Number of fragments to fill. Refused, because a job fills all fragments.'),
   ...ofWorkers,
 })

@@ -38,7 +38,7 @@ export const createSessionRequest = object(
       'Version to read; absent: the version of `tag`, or without a tag the latest version.',
     ),
     tag: optional(string('nonEmpty'), 'Tag whose current version is read.'),
-    filter: optional(string('nonBlank'), 'SQL predicate: only rows for which it is true are read.'),
+    filter: optional(string('nonBlank'), 'SQL predicate: the rows to read.'),
     ...sqlParameters,
     columns: optionalEvenEmpty(
       selection,
@@ -47,7 +47,7 @@ export const createSessionRequest = object(
     with_row_id: optional(boolean, 'Whether to return `_rowid`; default false.'),
     slices: optional(
       integer(1, slicesMax),
-      'Maximum number of slices; absent: one slice per 64 MiB. Small tables have fewer slices.',
+      'Maximum slices; absent: one slice per 64 MiB. Small tables have fewer slices.',
     ),
     files: optional(
       boolean,
@@ -69,7 +69,7 @@ export const createSessionRequest = object(
 )
 
 const fileRange = object({
-  rows: required(integer(0), 'Number of live rows of the range.'),
+  rows: required(integer(0), 'Live rows of the range.'),
   token: optional(
     token,
     'Token for reading a range that cannot be read from files, because its rows are in the log, or between too many deleted rows.',
@@ -102,10 +102,7 @@ export const createSessionReply = object({
     array(
       object({
         token: required(token, 'Token for reading the slice, valid on every server of the root.'),
-        num_rows: required(
-          integer(0),
-          'Maximum number of rows. With a filter, the slice may have fewer rows.',
-        ),
+        num_rows: required(integer(0), 'Maximum rows. With a filter, the slice may have fewer rows.'),
         num_bytes: required(integer(0), 'Approximate stored bytes of the columns that are read.'),
         ranges: optional(array(fileRange), 'Ranges of files with the rows, in row order; only with `files`.'),
       }),
@@ -124,7 +121,7 @@ export const readSliceRequest = object({
   ),
   max_bytes: optional(
     integer(1),
-    'Bytes of rows after which the reply ends, at the end of a message; absent: the reply has all rows of the slice. To get the rest, continue with `after` until a reply has no rows.',
+    'Bytes of rows after which the reply ends; absent: after the last row of the slice. To get the rest, continue with `after` until a reply has no rows.',
   ),
 })
 

@@ -31,7 +31,7 @@ import {
 export const registerRequest = object({
   ...caller,
   id: required(newId, 'Path of the new table; its namespace must exist.'),
-  location: required(string('nonEmpty'), 'Location of the data of the table.'),
+  location: required(string('nonEmpty'), 'Location of the table data.'),
   mode: optional(
     enumeration(['Create', 'Overwrite']),
     'Behavior if the table exists: fail (default), or replace the table.',
@@ -40,7 +40,7 @@ export const registerRequest = object({
 })
 
 export const registerReply = object({
-  location: required(string(), 'Location of the data of the table.'),
+  location: required(string(), 'Location of the table data.'),
   ...properties,
   ...transaction,
 })
@@ -76,14 +76,14 @@ export const describeReply = object({
   version: optional(version, 'The described version; absent: the table is only declared and has no data.'),
   location: required(
     string(),
-    'Location of the data of the table. If Sheaf stores the rows, this is a location that no Lance engine can open; only the client of Sheaf gets the true location.',
+    'Location of the table data. If Sheaf stores the rows, no Lance engine can open this location; only the client of Sheaf gets the true location.',
   ),
   table_uri: optional(string(), 'The location as a URI.'),
   schema: optional(schema, 'Columns of the table.'),
   storage_options: optional(stringMap, 'Options for opening the location.'),
   stats: optional(
     object({
-      num_deleted_rows: required(integer(0), 'Number of deleted rows that are still in the files.'),
+      num_deleted_rows: required(integer(0), 'Deleted rows that are still in the files.'),
       num_fragments: required(integer(0), 'Number of fragments.'),
     }),
     'Statistics of the version.',
@@ -111,7 +111,7 @@ export const renameRequest = object(
     ),
     to_root: optional(
       boolean,
-      'Whether to move the table to the root; default false. `new_namespace_id` cannot express the root. An extension of Sheaf.',
+      'Whether to move the table to the root; default false. `new_namespace_id` cannot express the root. Extension of Sheaf.',
     ),
   },
   {
@@ -132,14 +132,14 @@ export function newNamespaceOf({
 
 export const dropReply = object({
   id: required(tableId, 'Former path of the table.'),
-  location: optional(string(), 'Former location of the data of the table.'),
+  location: optional(string(), 'Former location of the table data.'),
   ...properties,
   ...transaction,
 })
 
 export const statsReply = object({
-  total_bytes: required(integer(0), 'Bytes of the data of the table.'),
-  num_rows: required(integer(0), 'Number of live rows.'),
+  total_bytes: required(integer(0), 'Bytes of the table data.'),
+  num_rows: required(integer(0), 'Live rows.'),
   num_indices: required(integer(0), 'Number of indexes.'),
   fragment_stats: required(
     object({

@@ -53,8 +53,5 @@ export type TransactionAction = Infer<typeof transactionAction>
 
 export const alterTransactionRequest = object({
   ...onTransaction,
-  actions: required(
-    array(transactionAction, { min: 1 }),
-    'Actions. Either all of them are applied, or none.',
-  ),
+  actions: required(array(transactionAction, { min: 1 }), 'Actions to apply, either all or none.'),
 })

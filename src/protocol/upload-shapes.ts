@@ -26,7 +26,7 @@ export const createUploadRequest = object(
     ...onBranch,
     mode: optional(
       enumeration(['Append', 'Overwrite', 'Merge']),
-      'Effect of the commit: add the rows, replace all rows of the table, or merge the rows. Absent: the mode of the parts, by default Append.',
+      'Effect of the commit: add, replace all rows, or merge. Absent: the mode of the parts, by default Append.',
     ),
     ...mergeFields,
     on: optional(mergeFields.on.shape, 'For a merge: key columns. Their values identify a row.'),
@@ -78,17 +78,17 @@ export const completeUploadRequest = object({
   upload_id: required(uploadId, 'Id of the upload.'),
   parts: optionalEvenEmpty(
     array(partId, { min: 1, distinct: name => name }),
-    'Names of the parts to commit, in this order; other parts are left out. An empty list is refused. Absent: all parts, in the order in which their names first appeared.',
+    'Names of the parts to commit, in this order; an empty list is refused. Absent: all parts, in the order in which their names first appeared.',
   ),
 })
 export type CompleteUploadRequest = Infer<typeof completeUploadRequest>
 
 export const completeUploadReply = object({
   ...commitVersion,
-  num_parts: required(integer(0), 'Number of committed parts.'),
-  num_inserted_rows: required(integer(0), 'Number of added rows.'),
-  num_updated_rows: required(integer(0), 'Number of rows that a merge replaced.'),
-  num_deleted_rows: required(integer(0), 'Number of rows that a merge deleted.'),
+  num_parts: required(integer(0), 'Committed parts.'),
+  num_inserted_rows: required(integer(0), 'Added rows.'),
+  num_updated_rows: required(integer(0), 'Rows that a merge replaced.'),
+  num_deleted_rows: required(integer(0), 'Rows that a merge deleted.'),
   ...transaction,
 })
 export type CompleteUploadReply = Infer<typeof completeUploadReply>

@@ -147,7 +147,7 @@ export const deregisterRequest = object(onTable)
 
 export const deregisterReply = object({
   id: required(tableId, 'Former path of the table.'),
-  location: required(string(), 'Location of the data of the table, which is not deleted.'),
+  location: required(string(), 'Location of the table data, which is not deleted.'),
   ...properties,
   ...transaction,
 })
@@ -164,10 +164,7 @@ const kinds = {
 
 export const batchCreateVersionsRequest = object({
   ...caller,
-  entries: required(
-    array(createVersionRequest, { min: 1 }),
-    'Versions to create. Either all of them are created, or none.',
-  ),
+  entries: required(array(createVersionRequest, { min: 1 }), 'Versions to create, either all or none.'),
 })
 
 export const batchCreateVersionsReply = object({
@@ -193,11 +190,11 @@ const batchOperation = choice({
 export type BatchOperation = Infer<typeof batchOperation>
 
 const batchResult = choice({
-  declare_table: required(declareReply, 'Result of the operation `declare_table`.'),
-  create_table_version: required(createVersionReply, 'Result of the operation `create_table_version`.'),
-  delete_table_versions: required(deleteVersionsReply, 'Result of the operation `delete_table_versions`.'),
-  deregister_table: required(deregisterReply, 'Result of the operation `deregister_table`.'),
-  complete_upload: required(completeUploadReply, 'Result of the operation `complete_upload`.'),
+  declare_table: required(declareReply, 'Result of `declare_table`.'),
+  create_table_version: required(createVersionReply, 'Result of `create_table_version`.'),
+  delete_table_versions: required(deleteVersionsReply, 'Result of `delete_table_versions`.'),
+  deregister_table: required(deregisterReply, 'Result of `deregister_table`.'),
+  complete_upload: required(completeUploadReply, 'Result of `complete_upload`.'),
 })
 export type BatchResult = Infer<typeof batchResult>
 
@@ -205,7 +202,7 @@ export const batchCommitRequest = object({
   ...caller,
   operations: required(
     array(batchOperation, { min: 1 }),
-    'Operations. Either all of them are applied, or none. Later operations see the results of earlier operations.',
+    'Operations to apply, either all or none. Later operations see the results of earlier ones.',
   ),
 })
 
@@ -260,7 +257,7 @@ export const createBranchRequest = object({
   ...onTable,
   ...branchName,
   from_branch: optional(string('nonEmpty'), 'Branch from which the new branch starts; absent: main.'),
-  from_version: optional(version, 'Version from which the new branch starts; absent: the latest version.'),
+  from_version: optional(version, 'Version from which the new branch starts; absent: the latest.'),
 })
 
 export const branchRequest = object({ ...onTable, ...branchName })

@@ -99,10 +99,7 @@ export const viewQuery = object({
     selection,
     'Columns of the view; absent: the columns that the source has when the view is created.',
   ),
-  filter: optional(
-    string('nonBlank'),
-    'SQL predicate over the source. The view has the rows for which it is true.',
-  ),
+  filter: optional(string('nonBlank'), 'SQL predicate over the source: the rows of the view.'),
 })
 export type ViewQuery = Infer<typeof viewQuery>
 
@@ -147,7 +144,7 @@ export const describeViewReply = object({
     ),
     'Columns of the view, if Sheaf runs the query.',
   ),
-  filter: optional(string(), 'SQL predicate over the source. The view has the rows for which it is true.'),
+  filter: optional(string(), 'SQL predicate over the source: the rows of the view.'),
   source_version: optional(
     version,
     'Version of the source that the view shows; absent: the view was never refreshed.',
@@ -164,16 +161,16 @@ export const listViewsReply = object({
 
 export const refreshViewRequest = object({
   ...onTable,
-  src_version: optional(version, 'Version of the source; absent: the latest version.', ['source_version']),
+  src_version: optional(version, 'Version of the source; absent: the latest.', ['source_version']),
   full: optional(
     boolean,
     'Whether to write all rows again; default false: only rows that differ are written.',
   ),
-  max_rows_per_fragment: optional(integer(1), 'Maximum number of rows per fragment of the view.'),
+  max_rows_per_fragment: optional(integer(1), 'Maximum rows per fragment of the view.'),
   concurrency: optional(integer(1), 'Number of parallel tasks.'),
   intra_applier_concurrency: optional(integer(1), 'Number of parallel tasks within an applier.'),
   source_task_size: optional(integer(1), 'Number of source rows per task of a chunker.'),
-  output_limit: optional(integer(1), 'Maximum number of rows of the view; chunkers only.'),
+  output_limit: optional(integer(1), 'Maximum rows of the view; chunkers only.'),
   cluster: optional(string(), 'Cluster that runs the refresh.'),
   manifest: optional(string(), 'Environment for this refresh only.'),
 })
