@@ -122,8 +122,8 @@ function jsonType(type: ColumnType, place: string): JsonDataType {
   if (typeof type !== 'string') return typeToJson(type, 'lance')
   const text = typeFromText(type, place)
   if (!text.nullable) {
-    throw invalidInput(`${place}: ${quote(type)} has "!", but existing rows have null in a new column`, {
-      hint: 'leave "!" out; when every row has a value, call alterColumns with nullable: false',
+    throw invalidInput(`${place}: ${quote(type)} has "!", which is allowed only in schema()`, {
+      hint: 'leave "!" out; when no row has null in the column, call alterColumns with nullable: false',
     })
   }
   return typeToJson(text.type, 'lance')

@@ -36,7 +36,7 @@ interface TableRowsOptions extends IngestOptions {
    * Whether to leave out columns of the schema that no plain object has. If true, all rows are read first, because only
    * then are the columns known. Default false.
    */
-  readonly onlyBrought?: boolean
+  readonly omitMissingColumns?: boolean
   readonly signal?: AbortSignal | undefined
 }
 
@@ -61,8 +61,8 @@ export async function tableRows(data: object, options: TableRowsOptions = {}): P
   const source = open(data, signal)
   try {
     const schema = typeof options.schema === 'function' ? await options.schema() : options.schema
-    const onlyBrought = options.onlyBrought === true
-    const rows = await source.rows({ schema, vectorColumns, onlyBrought, badVectors, signal })
+    const omitMissingColumns = options.omitMissingColumns === true
+    const rows = await source.rows({ schema, vectorColumns, omitMissingColumns, badVectors, signal })
     const batches = onProgress === undefined ? rows.batches : reported(rows.batches, onProgress)
     return new ArrowRows(rows.schema, batches, source.close)
   } catch (error) {
@@ -96,7 +96,7 @@ async function* reported(
 interface ReadingOptions {
   readonly schema: Schema | undefined
   readonly vectorColumns: readonly string[] | undefined
-  readonly onlyBrought: boolean
+  readonly omitMissingColumns: boolean
   readonly badVectors: BadVectors
   readonly signal: AbortSignal | undefined
 }
@@ -134,7 +134,7 @@ function notRows(data: unknown) {
   )
 }
 
-// ---- reading a source: the kind of its first item decides how
+// ---- readers of a source, by the kind of its first item
 
 type Kind = 'row' | 'chunk' | 'arrow' | 'bytes'
 
@@ -169,11 +169,11 @@ async function readSource(
     )
   }
   const pieces = rowPieces(items, new Pacer(reading.signal))
-  if (!reading.onlyBrought || reading.schema === undefined)
+  if (!reading.omitMissingColumns || reading.schema === undefined)
     return rowsToBatches(pieces, { ...reading, window })
   const all: (readonly object[])[] = []
   for await (const piece of pieces) all.push(piece)
-  return rowsToBatches(each(all), { ...reading, schema: broughtFields(all, reading.schema) })
+  return rowsToBatches(each(all), { ...reading, schema: fieldsOfRows(all, reading.schema) })
 }
 
 async function* each<T>(items: Iterable<T>): AsyncGenerator<T> {
@@ -184,7 +184,7 @@ async function* each<T>(items: Iterable<T>): AsyncGenerator<T> {
  * Return the fields of the schema that at least one row has. Returns the whole schema if there are no rows. Also
  * returns the whole schema if a row has an unknown column, so that the error of the conversion lists all columns.
  */
-function broughtFields(pieces: readonly (readonly object[])[], schema: Schema): Schema {
+function fieldsOfRows(pieces: readonly (readonly object[])[], schema: Schema): Schema {
   const names = new Set<string>()
   // Skip values that are not objects: the conversion refuses them, and its message has the number of the row.
   for (const rows of pieces)

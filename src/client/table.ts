@@ -355,7 +355,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
     const { tableRows } = await importTableRows()
     return tableRows(data, {
       schema: () => this.schema({ signal }),
-      onlyBrought: true,
+      omitMissingColumns: true,
       onProgress,
       badVectors,
       signal,

@@ -3,7 +3,7 @@ import { signalShape } from '../protocol/calls.js'
 import { boolean, callback, options } from '../protocol/shape.js'
 
 /**
- * The kind of a damaged file or record:
+ * The kind of a problem: the damaged file or record.
  * - `slot`: a slot of the commit log. It cannot be rebuilt.
  * - `pack`: a file with needed slots that were moved out of the log.
  * - `checkpoint`, `page`, `layout`: a checkpoint, a history page, or the stored manifest of a version. It can be

@@ -1,5 +1,6 @@
 /**
- * Identifiers of namespaces, tables and transactions: arrays of names in requests, one string in paths.
+ * Identifiers of namespaces, tables and transactions. An identifier is an array of names in requests, and one string in
+ * paths of URLs.
  */
 import { invalidInput, quote } from '../errors.js'
 
@@ -132,7 +133,7 @@ export function checkTagName(name: string, where: string): void {
   }
 }
 
-/** Return an identifier for a message: its names joined by the default delimiter, the root as `$`. */
+/** Return the text of an identifier for messages: its names joined by the default delimiter. The root is `$`. */
 export function idText(id: readonly string[]): string {
   return quote(id.length === 0 ? '$' : id.join('$'))
 }
