@@ -26,7 +26,7 @@ export interface ConnectOptions {
   readonly cacheBytes?: number
   /**
    * Maximum number of threads that build one vector index over many rows, 1 to 64. Default: the number of cores, at
-   * most 4. With several threads, builds of the same HNSW graph differ, but have the same recall. With 1, all work runs
+   * most 4. With several threads, two builds of an HNSW graph differ, but are equally good. With 1, all work runs
    * on the calling thread.
    */
   readonly buildThreads?: number
