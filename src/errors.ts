@@ -1,19 +1,19 @@
 /**
  * The error class of Sheaf, its error codes, and helpers that build error messages.
  *
- * Codes 0-23 and their HTTP statuses are those of the Lance Namespace error model (`code`, `error`, `detail`,
- * `instance`). `kind` is the last segment of the wire field `type`. Messages are lower-case sentences that name the
- * offending value. Codes and names are stable API, messages are not.
+ * The Lance Namespace error model defines codes 0-23, their HTTP statuses, and the wire fields `code`, `error`,
+ * `detail` and `instance`. `kind` is the last segment of the wire field `type`. Messages are sentences in lower case
+ * that contain the invalid value. Codes and names are stable API; messages may change.
  */
 import { shareClass } from './primitives/shared-state.js'
 
 /**
- * The error codes, by name. Compare `error.code` with them.
+ * The error codes by name, to compare with `error.code`.
  *
  *     if (error instanceof SheafError && error.code === ErrorCode.TableNotFound) ...
  */
 export const ErrorCode = {
-  /** A valid request for something that Sheaf does not do. */
+  /** The request is valid, but Sheaf does not support what it asks for. */
   Unsupported: 0,
   NamespaceNotFound: 1,
   NamespaceAlreadyExists: 2,
@@ -25,18 +25,20 @@ export const ErrorCode = {
   IndexAlreadyExists: 7,
   TagNotFound: 8,
   TagAlreadyExists: 9,
-  /** There is no such transaction, job or upload, or Sheaf no longer keeps its record. */
+  /** No transaction, job or upload has the id, or its record was removed after some time. */
   TransactionNotFound: 10,
   TableVersionNotFound: 11,
   ColumnNotFound: 12,
-  /** The request can never succeed as sent. */
+  /** The request is invalid, so sending the same request again fails again. */
   InvalidInput: 13,
-  /** Other writers changed the same data meanwhile. Usually the call can be repeated. */
+  /** Other writers changed the same data during the call. Usually the call can be repeated. */
   ConcurrentModification: 14,
   PermissionDenied: 15,
   /** The caller sent no valid credentials. */
   Unauthenticated: 16,
-  /** Sheaf cannot work now: the disk is full, memory is exhausted, or a file cannot be read. */
+  /**
+   * Sheaf cannot execute the call now, for example because the disk or the memory is full, or a file cannot be read.
+   */
   ServiceUnavailable: 17,
   /** Stored bytes are damaged, or Sheaf has a bug. */
   Internal: 18,
@@ -61,8 +63,8 @@ const names: ReadonlyMap<ErrorCode, ErrorName> = new Map(
 )
 
 /**
- * The category of an error. Several codes share a category; `commit-state-unknown` says that a commit may have
- * succeeded.
+ * The category of an error. Several codes may have the same category. `commit-state-unknown` means that the commit of
+ * the call may have succeeded or failed.
  */
 export type ErrorKind =
   | 'bad-request'
@@ -87,15 +89,15 @@ export interface SourceSpan {
 
 /** Options of `SheafError`. */
 interface SheafErrorOptions {
-  /** HTTP status. Default: the status of the code. Statuses 405, 413 and 415 have no code of their own. */
+  /** HTTP status. Default: the status of the code. Set it for statuses without a code, for example 405, 413 and 415. */
   readonly status?: number | undefined
   /** The category of the error. Default: the category of the status. */
   readonly kind?: ErrorKind | undefined
-  /** How to fix the error, if known: the nearest column name, the option to set. */
+  /** Advice for fixing the error, if Sheaf has any, for example the most similar column name or the option to set. */
   readonly hint?: string | undefined
   /** The faulty part of the text, if the error concerns a text. */
   readonly at?: SourceSpan | undefined
-  /** The id of the transaction to look up, if Sheaf does not know whether the commit succeeded. */
+  /** Id of the transaction whose outcome can be looked up, if Sheaf does not know whether the commit succeeded. */
   readonly transactionId?: string | undefined
   readonly cause?: unknown
 }
@@ -152,20 +154,21 @@ export function statusOf(code: ErrorCode): number {
 }
 
 /**
- * The most frames in the stack of an error. Node's default is 10, and more functions of Sheaf than that may be between
- * the caller and the error.
+ * Maximum number of frames in the stack of an error. Node's default of 10 is too small, because there may be more
+ * functions of Sheaf between the caller and the error.
  */
 const maxFrames = 50
 
-/** The part of V8's stack trace API that errors use. */
+/** The members of V8's stack trace API that this module uses. */
 const traced: { stackTraceLimit?: number; captureStackTrace?(error: object, above: unknown): void } = Error
 
-/** Whether `Error.stackTraceLimit` can be changed. Not with `--frozen-intrinsics`. */
+/** Whether `Error.stackTraceLimit` can be changed. With the Node option `--frozen-intrinsics`, it cannot. */
 const isLimitWritable = Object.getOwnPropertyDescriptor(traced, 'stackTraceLimit')?.writable === true
 
 /**
- * Every error that Sheaf throws, except the reason of an aborted signal and errors of the caller's own callbacks. An
- * error of another class is a bug in Sheaf. `stack` contains the line of the caller that awaited the call.
+ * The class of the errors that Sheaf throws. There are two exceptions: the reason of an aborted signal, and errors of
+ * the caller's own callbacks. Any other error is a bug in Sheaf. `stack` contains the line of the caller that awaited
+ * the call.
  *
  *     try {
  *       await ns.openTable('docs')
@@ -175,19 +178,19 @@ const isLimitWritable = Object.getOwnPropertyDescriptor(traced, 'stackTraceLimit
  *     }
  */
 export class SheafError extends Error {
-  /** The name of the code: `ColumnNotFound`. */
+  /** The name of the error code, for example `ColumnNotFound`. */
   override readonly name: ErrorName
-  /** What went wrong. Compare with `ErrorCode`. */
+  /** The error code: one of the values of `ErrorCode`. */
   readonly code: ErrorCode
   /** The HTTP status. */
   readonly status: number
   /** The category of the error. */
   readonly kind: ErrorKind
-  /** How to fix the error, if known. */
+  /** Advice for fixing the error, if Sheaf has any. */
   readonly hint: string | undefined
   /** The faulty part of the text, if the error concerns a text. */
   readonly at: SourceSpan | undefined
-  /** The id of the transaction to look up. Set when Sheaf does not know whether the commit succeeded. */
+  /** Id of the transaction whose outcome can be looked up. Set if Sheaf does not know whether the commit succeeded. */
   readonly transactionId: string | undefined
 
   constructor(code: ErrorCode, message: string, options: SheafErrorOptions = {}) {
@@ -199,13 +202,14 @@ export class SheafError extends Error {
     this.hint = options.hint
     this.at = options.at
     this.transactionId = options.transactionId
-    // Capture the stack again: the name is known now, and the frames of the caller must not be cut off.
+    // Capture the stack again, because now the name is set, and with more frames, so that the caller's frames are
+    // included.
     capture(this, this.constructor)
   }
 }
 shareClass(SheafError, 'SheafError')
 
-/** Set `target.stack` to the frames that called the function `above`. */
+/** Set `target.stack` to the stack above the function `above`: its callers. */
 function capture(target: object, above: unknown): void {
   const { stackTraceLimit: limit } = traced
   if (limit === undefined || limit === 0 || traced.captureStackTrace === undefined) return
@@ -214,20 +218,23 @@ function capture(target: object, above: unknown): void {
   if (isLimitWritable) traced.stackTraceLimit = limit
 }
 
-/** Errors that have the frames of a caller. An error that ends several calls gets those of the first. */
+/**
+ * Errors to which the frames of a caller were appended. An error of several calls gets the frames of only the first
+ * call.
+ */
 const withCaller = new WeakSet<SheafError>()
 
 /**
- * Append the frames of the caller to the stack of an error that comes from elsewhere: another thread, a server, or a
- * commit of several calls. Returns the error. Call this in the `catch` block of an async function that the caller
- * awaits: only there V8 knows the callers.
+ * Append the frames of the caller to the stack of an error that was created elsewhere: in another thread, in a server,
+ * or in a commit of several calls. Returns the error. Call this function in the `catch` block of an async function that
+ * the caller awaits, because only there V8 knows the frames of the caller.
  */
 export function addCallerFrames(error: unknown): unknown {
   if (!(error instanceof SheafError) || withCaller.has(error)) return error
   withCaller.add(error)
   const here: { stack?: string } = {}
   capture(here, addCallerFrames)
-  // The first line is the header.
+  // The first line is the name and the message, not a frame.
   const frames = here.stack?.split('\n').slice(1) ?? []
   const outermost = frames.at(-1)
   if (outermost === undefined || error.stack === undefined || error.stack.endsWith(outermost)) return error
@@ -235,22 +242,22 @@ export function addCallerFrames(error: unknown): unknown {
   return error
 }
 
-/** Create an `InvalidInput` error: a request that can never succeed as sent. */
+/** Create an `InvalidInput` error, for an invalid request. */
 export function invalidInput(message: string, options?: SheafErrorOptions): SheafError {
   return new SheafError(ErrorCode.InvalidInput, message, options)
 }
 
-/** Create a `SchemaValidation` error: rows or a schema that do not fit the table. */
+/** Create a `SchemaValidation` error, for rows or a schema that do not fit the table. */
 export function schemaMismatch(message: string, options?: SheafErrorOptions): SheafError {
   return new SheafError(ErrorCode.SchemaValidation, message, options)
 }
 
-/** Create an `Unsupported` error: a valid request for something that Sheaf does not do. */
+/** Create an `Unsupported` error, for a valid request that Sheaf does not support. */
 export function unsupported(message: string, options?: SheafErrorOptions): SheafError {
   return new SheafError(ErrorCode.Unsupported, message, options)
 }
 
-/** Create an `Internal` error for damaged stored bytes. The message names the file and the damage. */
+/** Create an `Internal` error, for damaged stored bytes. The message must have the name of the file and the damage. */
 export function corrupted(message: string, options?: SheafErrorOptions): SheafError {
   return new SheafError(ErrorCode.Internal, message, options)
 }
@@ -272,12 +279,12 @@ export function columnNotFound(
   )
 }
 
-/** Throw `Internal` if `condition` is false. For invariants of Sheaf itself, never for bad input. */
+/** Throw `Internal` if `condition` is false. Use it only for invariants of Sheaf, never to check input. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new SheafError(ErrorCode.Internal, `invariant broken: ${message}`)
 }
 
-/** Throw `Internal`. For the default branch of an exhaustive switch. */
+/** Throw `Internal`. Use it in the default branch of an exhaustive switch. */
 export function unreachable(value: never): never {
   throw new SheafError(ErrorCode.Internal, `invariant broken: unexpected ${JSON.stringify(value)}`)
 }
@@ -285,7 +292,7 @@ export function unreachable(value: never): never {
 /** Format a value for an error message: quoted, on one line, at most 120 characters. */
 export function quote(value: unknown): string {
   if (typeof value !== 'string') return cut(describe(value), maxQuoteLength)
-  // Slice again after quoting: the quotes and escapes add characters.
+  // Cut again after quoting, because quotes and escapes add characters.
   return cut(JSON.stringify(value.slice(0, maxQuoteLength)), maxQuoteLength)
 }
 
@@ -298,7 +305,7 @@ export function cut(text: string, length = 80): string {
   return `${/[\ud800-\udbff]$/.test(kept) ? kept.slice(0, -1) : kept}...`
 }
 
-/** List the first `maxItems` items (names or types), and say how many more there are. */
+/** Return a text with the first `maxItems` items (names or types), and the number of further items. */
 export function shortList(items: readonly string[], maxItems = 8, separator = ', '): string {
   const shown = items
     .slice(0, maxItems)
@@ -318,7 +325,7 @@ function describe(value: unknown): string {
   }
 }
 
-/** A replacer for JSON.stringify that shortens long values, because a message shows only the beginning. */
+/** Replacer for JSON.stringify. It shortens long values, because a message shows only the beginning of a value. */
 function shortened(_key: string, value: unknown): unknown {
   if (typeof value === 'string') return value.slice(0, maxQuoteLength)
   if (typeof value === 'bigint') return describe(value)
@@ -326,15 +333,15 @@ function shortened(_key: string, value: unknown): unknown {
   return ArrayBuffer.isView(value) ? describe(value) : value
 }
 
-/** The most edits by which a name may differ from a suggested name. */
+/** Maximum number of edits between a name and a suggested name. */
 const maxTypingMistakes = 3
 
-/** Names longer than this get no suggestion, in characters. */
+/** Maximum length in characters of a name for which a name is suggested. */
 const maxNameLength = 100
 
 /**
- * Return the known name with the smallest edit distance to `name`. Undefined if all are too different to be typing
- * mistakes.
+ * Return the known name with the smallest edit distance to `name`. Returns undefined if all known names are too
+ * different for `name` to be a typing mistake.
  */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   if (name.length > maxNameLength) return undefined
@@ -353,8 +360,8 @@ export function nearestName(name: string, known: readonly string[]): string | un
 }
 
 /**
- * Levenshtein distance in which a swap of two adjacent letters counts once. Returns `limit` if the distance is at least
- * `limit`.
+ * Return the edit distance of two names: the number of inserted, deleted and replaced letters, and of swaps of adjacent
+ * letters. Returns `limit` if the distance is at least `limit`.
  */
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit

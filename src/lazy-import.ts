@@ -1,13 +1,13 @@
-/** Imports modules on first use. A process loads only the modules that it needs, so its first answer comes sooner. */
+/** Imports modules on first use. A process loads only the modules that it needs, so its first calls are faster. */
 import { ErrorCode, SheafError } from './errors.js'
 import type { MaybePromise } from './primitives/task.js'
 
 const all = new Set<() => MaybePromise<object>>()
 
 /**
- * Return a function that imports a module on its first call and returns the loaded module on later calls. The function
- * throws `ServiceUnavailable` if the import fails. The next call tries again. A process that has loaded the module anyway
- * sets it: then no call waits.
+ * Return a function that imports a module on its first call, and returns the loaded module on later calls. The function
+ * throws `ServiceUnavailable` if the import fails; the next call tries again. If another part of the process has loaded
+ * the module, it can set the module, so that no call waits.
  */
 export function lazyImport<M extends object>(
   load: () => Promise<M>,
@@ -23,15 +23,16 @@ export function lazyImport<M extends object>(
 }
 
 function throwUnavailable(cause: unknown): never {
-  const message = 'cannot load a module of Sheaf: its files were deleted or replaced while this process ran'
+  const message =
+    'cannot load a module of Sheaf, because its files were deleted or replaced while this process ran'
   throw new SheafError(ErrorCode.ServiceUnavailable, message, { hint: 'restart the process', cause })
 }
 
 /**
- * Load every lazily imported module now. For servers: later imports would add latency, and would fail if the files are
- * deleted.
+ * Load all lazily imported modules now. Servers call this, because a later import would delay a request, and would fail
+ * if the files were deleted.
  */
 export async function loadAll(): Promise<void> {
-  // The loop also visits entries that loading a module adds to the set.
+  // Loading a module may add further modules to the set. The loop also visits these.
   for (const module of all) await module()
 }

@@ -1,6 +1,6 @@
 /**
- * Rows of requests and replies. Inside a process, rows travel as Arrow batches. They are encoded to bytes when an
- * adapter needs bytes: for an HTTP body, or for a message to a worker.
+ * Rows of requests and replies. Inside a process, rows are passed as Arrow batches. They are encoded to bytes only for
+ * an HTTP body, or for a message to a worker thread.
  */
 import type { Batch } from '../arrow/column.js'
 import { decodeIpc } from '../arrow/decode-ipc.js'
@@ -9,11 +9,11 @@ import { encodeIpcFile, IpcStreamWriter } from '../arrow/encode-ipc.js'
 import type { Schema } from '../arrow/types.js'
 import type { ArrowBody, ArrowReply, HandlerOptions } from '../protocol/calls.js'
 
-/** Rows to write. They can be read only once. Iteration yields an Arrow IPC stream. */
+/** Rows to write. They can be read only once: by `batches`, or as the bytes of an Arrow IPC stream by iteration. */
 export class ArrowRows implements AsyncIterable<Uint8Array> {
   readonly schema: Schema
   readonly batches: AsyncIterable<Batch> | Iterable<Batch>
-  /** Release the source of the rows, whether or not they were read. */
+  /** Close the source of the rows. Call this even if the rows were not read. */
   readonly close: () => Promise<void>
 
   constructor(
@@ -42,7 +42,8 @@ export interface IncomingRows {
 }
 
 /**
- * Read schema and batches of a body of any kind. `keeps`: whether all batches stay in memory until the call ends.
+ * Read the schema and the batches of a body. `keeps`: whether the caller keeps all batches in memory until the call
+ * ends. Default false.
  *
  * Throws `InvalidInput` for bytes that are not Arrow data, with status 413 if there are too many. Throws
  * `ServiceUnavailable` if other calls use the memory that the rows need.
@@ -63,7 +64,7 @@ export async function readBody(
   })
 }
 
-/** Rows of an answer. `chunks` is an Arrow IPC file, encoded at the first access. */
+/** The rows of an answer. `chunks` are the bytes of an Arrow IPC file, which is encoded at the first access. */
 export class ReadRows implements ArrowReply {
   readonly version: number
   readonly schema: Schema

@@ -1,4 +1,4 @@
-/** Converts the assignments of an update to wire fields. Plain values travel as parameters, never inside SQL. */
+/** Converts the assignments of an update to wire fields. Plain values are sent as parameters, never as SQL text. */
 import { invalidInput, quote } from '../errors.js'
 import { type ParameterValue, writeParameters } from '../protocol/parameters.js'
 import { isObject } from '../protocol/parse.js'
@@ -10,21 +10,21 @@ export function updateFields(set: Assignments): {
   readonly update_parameters: ReturnType<typeof writeParameters>
 } {
   if (!isObject(set)) {
-    throw invalidInput(`update: columns are set by name, as { column: value }, not ${quote(set)}`)
+    throw invalidInput(`update: the changes must be an object { column: value }, got ${quote(set)}`)
   }
   const updates: (readonly [string, string])[] = []
   const values: ParameterValue[] = []
   for (const [column, value] of Object.entries(set)) {
     if (value === undefined) {
       throw invalidInput(`update: the value of column ${quote(column)} is undefined`, {
-        hint: 'NULL is written null',
+        hint: 'to set NULL, use null',
       })
     }
     if (typeof value === 'string' && !value.isWellFormed()) {
       throw invalidInput(
         `update: the value of column ${quote(column)} holds half of a surrogate pair: ${quote(value)}`,
         {
-          hint: 'cut texts between characters; toWellFormed() puts U+FFFD in place of each half',
+          hint: 'cut texts only between characters; value.toWellFormed() replaces half of a pair with U+FFFD',
         },
       )
     }
@@ -36,7 +36,9 @@ export function updateFields(set: Assignments): {
     else values.push(value)
   }
   if (updates.length === 0) {
-    throw invalidInput('update: no column is set', { hint: 'name one or more: update({ column: value })' })
+    throw invalidInput('update: the changes are empty', {
+      hint: 'set at least one column: update({ column: value })',
+    })
   }
   return { updates, update_parameters: writeParameters(values) }
 }

@@ -1,4 +1,4 @@
-/** The change feed: the versions of a table as they are committed, each with its changes. */
+/** The change feed: yields the versions of a table when they are committed, with the changes of each version. */
 import { ErrorCode, SheafError } from '../errors.js'
 import { systemClock } from '../primitives/clock.js'
 import { type CallOptions, callFields, type Operations, type Reply } from '../protocol/calls.js'
@@ -11,11 +11,13 @@ import type { Row } from './table-data.js'
 
 /** Options of `Table.changes`. */
 export interface ChangesOptions extends CallOptions {
-  /** The last version that the caller knows. The feed begins with the next version. 0: with the first. */
+  /**
+   * The last version that the caller knows. The feed begins with the version after `since`. 0: with the first version.
+   */
   readonly since: number
   /**
-   * Milliseconds between polls for new versions, if another process has the root open. Default 500. In the process
-   * that has the root open, commits are watched, without polling.
+   * Time between polls for new versions, in milliseconds. Default 500. Used only by clients of another process. The
+   * process that has the root open does not poll, because it is notified of commits.
    */
   readonly pollMs?: number | undefined
 }
@@ -32,19 +34,26 @@ export const changesShape = declare<ChangesOptions>()(
   { since: true },
 )
 
-/** A version, and its difference to `previous`. */
+/** A version, and its difference to the version `previous`. */
 export interface TableChange<out R extends object = Row> extends Diff<R> {
-  /** The version. */
+  /** The number of the version. */
   readonly version: number
-  /** The version to compare with: the one before `version`, or `since`. Versions between the two were deleted. */
+  /**
+   * The older version with which `version` is compared. If `previous` is not `version - 1`, the versions between them
+   * were deleted.
+   */
   readonly previous: number
   /** Time of the commit. */
   readonly timestamp: Date
-  /** The operation that created it: `append`, `update`, `merge`, `delete`, `overwrite`, `restore`, ... */
+  /**
+   * The operation that created the version, for example `append`, `update`, `merge`, `delete`, `overwrite`, `restore`.
+   */
   readonly operation: string
 }
 
-/** Yields once at the beginning, and then whenever there may be new commits. */
+/**
+ * Function that returns an iterable. The iterable yields once at the beginning, and then when there may be new commits.
+ */
 export type Watch = (options: CallOptions) => AsyncIterable<unknown>
 
 interface ChangingTable {
@@ -56,14 +65,15 @@ interface ChangingTable {
 
 type VersionRecord = Reply<'listTableVersions'>['versions'][number]
 
-/** Versions per listing: few at first, since there is mostly one or none; more with each further page. */
+/** Versions on the first page of a listing. It is small, because there is usually at most one new version. */
 const listedFirst = 2
+/** Maximum versions on a page. Each further page is eight times larger, up to this limit. */
 const listedMost = 1000
 const defaultPollMs = 500
 
 /**
- * Yield every later version of a table, in order; then wait for new versions until the signal aborts. `watch` is
- * absent if the client must poll.
+ * Yield every version of a table after `options.since`, in order. Then wait for new versions until the signal aborts.
+ * `watch`: reports new commits. Undefined: poll every `pollMs` milliseconds.
  */
 export async function* tableChanges<R extends object>(
   { operations, id, watch, int64 }: ChangingTable,
@@ -78,7 +88,7 @@ export async function* tableChanges<R extends object>(
         previous = version
         continue
       }
-      // It may have been deleted while the caller processed earlier versions.
+      // Skip the version if it was deleted while the caller processed earlier versions.
       if (i > 0 && !(await versionExists(operations, id, version, call))) continue
       const diff = diffOf<R>(operations, id, previous, version, int64)
       const timestamp = new Date(timestamp_millis)
@@ -92,7 +102,10 @@ async function* ticks(pollMs: number, signal: AbortSignal | undefined): AsyncGen
   for (; ; await systemClock.sleep(pollMs, signal, true)) yield
 }
 
-/** Return the versions after an existing version or after 0, in order. The cost depends on their number only. */
+/**
+ * Return the versions after `previous`, in order. Throws TableVersionNotFound if the version `previous` does not exist,
+ * unless it is 0. The cost depends only on the number of returned versions.
+ */
 async function versionsAfter(
   operations: Operations,
   id: readonly string[],
@@ -132,7 +145,10 @@ async function versionExists(
   }
 }
 
-/** `next`: the nearest version to continue from. */
+/**
+ * `next`: the version from which the caller can continue, for the hint: the oldest version after `version`, or else the
+ * newest version before it. Undefined: no version exists.
+ */
 function versionNotFound(version: number, next: VersionRecord | undefined): SheafError {
   const message = `version ${version} does not exist, so its changes are not available`
   const hint =

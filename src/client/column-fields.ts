@@ -1,4 +1,4 @@
-/** Column definitions and changes of the client, and their conversion to wire fields. */
+/** The arguments of `addColumns` and `alterColumns`, and their conversion to wire fields. */
 import { typeToJson } from '../arrow/schema-json.js'
 import { typeFromText } from '../arrow/type-text.js'
 import type { DataType } from '../arrow/types.js'
@@ -7,45 +7,45 @@ import { parse } from '../protocol/parse.js'
 import type { ColumnAlteration, JsonDataType, NewColumn } from '../protocol/schema-shapes.js'
 import { array, boolean, either, given, options, record, string } from '../protocol/shape.js'
 
-/** A type as plain data or as text, as `schema` takes it: `int32`, `timestamp(us, UTC)`, `vector(768)`. */
+/** A type as plain data, or as a text for `schema`, for example `int32`, `timestamp(us, UTC)`, `vector(768)`. */
 export type ColumnType = DataType | string
 
-/** Definition of a new column. With only a `type`, all values are null. */
+/** Definition of a new column. If only `type` is given, all values are null. */
 export interface ColumnDefinition {
-  /** An SQL expression, evaluated once for existing rows. Rows that are added later have null. */
+  /** SQL expression that is evaluated once, for the existing rows. Rows that are added later have null. */
   readonly expression?: string
-  /** An SQL expression that is kept up to date for all rows. */
+  /** SQL expression of a computed column. Sheaf keeps the values up to date in all rows. */
   readonly computed?: string
   /**
-   * Name of a function that the connection knows (`ConnectOptions.functions`). A backfill fills the column with its
-   * results.
+   * Name of a function that was passed to `connect` (`ConnectOptions.functions`). A backfill fills the column with the
+   * results of the function.
    */
   readonly function?: string
-  /** Version of the function. */
+  /** Version of the function. Only with `function`. */
   readonly version?: string
-  /** Columns that the function receives. */
+  /** Names of the columns whose values the function receives. */
   readonly inputs?: readonly string[]
-  /** Whether to start backfills automatically: now, and for rows that are added or changed. Default false. */
+  /** Whether to start backfills automatically: now, and later for added or changed rows. Default false. */
   readonly autoBackfill?: boolean
-  /** Default: the type of the expression. Required for a function. */
+  /** Type of the column. Default: the type of the expression. Required with `function`. */
   readonly type?: ColumnType
 }
 
-/** New columns by name. A string is an expression. */
+/** Definitions of new columns by name. A string is the `expression` of the column. */
 export type NewColumns = Readonly<Record<string, string | ColumnDefinition>>
 
 /** Changes of a column. */
 export interface ColumnChanges {
-  /** The new name; for a field of a struct, without the path. */
+  /** The new name. For a field of a struct: the new name without the path of the struct. */
   readonly rename?: string
-  /** Whether the column may contain null. Changing it to false requires that no value is null. */
+  /** Whether the column may contain null. A change to false requires that no value is null. */
   readonly nullable?: boolean
-  /** The new type. Every value must fit. */
+  /** The new type. Every value of the column must fit. */
   readonly type?: ColumnType
 }
 
 const columnType = given<ColumnType>(
-  'a type, or the name of one',
+  'a type, or the name of a type',
   value => typeof value === 'string' || (typeof value === 'object' && value !== null),
 )
 
@@ -117,13 +117,13 @@ export function alterations(changes: Readonly<Record<string, ColumnChanges>>): r
   })
 }
 
-/** The names of the dialect `lance` describe every type completely. */
+/** Return a type as JSON with the type names of the dialect `lance`, which can describe every type completely. */
 function jsonType(type: ColumnType, place: string): JsonDataType {
   if (typeof type !== 'string') return typeToJson(type, 'lance')
   const text = typeFromText(type, place)
   if (!text.nullable) {
-    throw invalidInput(`${place}: ${quote(type)} has "!", but existing rows have no value`, {
-      hint: 'set nullable: false by alterColumns, once every row has a value',
+    throw invalidInput(`${place}: ${quote(type)} has "!", which is allowed only in schema()`, {
+      hint: 'leave "!" out; when no row has null in the column, call alterColumns with nullable: false',
     })
   }
   return typeToJson(text.type, 'lance')

@@ -14,27 +14,28 @@ import { type MaintenanceSettings, maintenanceShape } from './maintenance-settin
 export interface ConnectOptions {
   /** Whether to create the root if it does not exist. Default true. */
   readonly create?: boolean
-  /** Whether to refuse every write; the root may then be on read-only media. Default false. */
+  /** Whether to refuse all writes. With true, the root may be on read-only media. Default false. */
   readonly readOnly?: boolean
-  /** Storage to use instead of the directory `path`, which then only appears in messages. */
+  /** Storage to use instead of the directory `path`. Then `path` is only a name for messages. */
   readonly store?: BlobStore
   /**
    * Size of the cache in bytes, for all tables together. Default: a quarter of the machine's memory, at most 1 GiB.
-   * With 0, nothing is cached, and every query reads the log again. Scans should have at least 128 MiB, the size of
-   * two batches.
+   * With 0, nothing is cached, and every query reads the log again. For scans, 128 MiB or more is recommended, because
+   * this is the size of two batches.
    */
   readonly cacheBytes?: number
   /**
-   * Most threads that build one vector index over many rows, 1 to 64. Default: the number of cores, at most 4. With
-   * more than one thread, an HNSW graph is as good, but not reproducible. With 1, all work runs on the calling
-   * thread.
+   * Maximum number of threads that build one vector index over many rows, 1 to 64. Default: the number of cores, at
+   * most 4. With several threads, two builds of an HNSW graph differ, but are equally good. With 1, all work runs
+   * on the calling thread.
    */
   readonly buildThreads?: number
-  /** Functions that fill columns (`virtual_column`), by the name that the columns use. */
+  /** Functions that compute the values of virtual columns. A column refers to its function by name. */
   readonly functions?: readonly ColumnFunction[]
   /**
-   * Custom tokenizers for text indexes; an index names its tokenizer in `baseTokenizer`. If the tokenizer of an index
-   * is not registered, or its `version` differs, queries read the rows one by one, and the index reports it.
+   * Custom tokenizers for text indexes. An index refers to its tokenizer by name (`baseTokenizer`). If the tokenizer of
+   * an index is not in this list, or has another `version`, queries do not use the index, and read the rows one by one.
+   * `listIndices` then reports the status `stale` with a reason.
    */
   readonly tokenizers?: readonly CustomTokenizer[]
   /**
@@ -45,17 +46,17 @@ export interface ConnectOptions {
   /** Source of time and randomness, for deterministic tests. */
   readonly clock?: Clock
   /**
-   * Called for problems that fail no call: a damaged checkpoint, maintenance that must be retried. Default: a process
-   * warning.
+   * Called for problems that do not make a call fail, for example a damaged checkpoint, or maintenance that must be
+   * retried. Default: a warning of the process (`process.emitWarning`).
    */
   readonly onWarning?: (message: string, cause: unknown) => void
-  /** Settings of background maintenance, which runs in processes that write. */
+  /** Settings of background maintenance. Only processes that write run maintenance. */
   readonly maintenance?: MaintenanceSettings
-  /** Called after maintenance has done something in the background. Must not throw. Default: no callback. */
+  /** Called after each completed step of background maintenance. Must not throw. Default: no callback. */
   readonly onMaintenance?: (event: MaintenanceEvent) => void
-  /** Other engines of this process over this root, which share loaded data. `connectWorker` sets it. */
+  /** Data that this engine shares with other engines of the process over the same root. `connectWorker` sets it. */
   readonly sharing?: Sharing
-  /** Aborts the opening. Has no effect after `connect` has returned. */
+  /** Signal that aborts `connect`. Has no effect after `connect` has returned. */
   readonly signal?: AbortSignal
 }
 

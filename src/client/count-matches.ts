@@ -6,7 +6,11 @@ import { isOfGroups } from './selection.js'
 
 type QueryRequest = Request<'queryTable'>
 
-/** Return the number of rows that a query matches after its offset, at most `limit`. Throws as `checkCountable`. */
+/**
+ * Return the number of rows that match a query, without the rows that the offset skips, and at most `limit`. Throws
+ * `InvalidInput` for a hybrid search, and for a vector search without a distance range, because their limit alone
+ * decides the number of rows.
+ */
 export async function countMatches(
   operations: Operations,
   request: QueryRequest,
@@ -47,7 +51,7 @@ async function searchMatches(
   return row!.n as number
 }
 
-/** Return the fields of a query that decide which rows match, without the columns and the page of the answer. */
+/** Return the request without the fields that do not affect which rows match, such as the columns and the offset. */
 export function matchingFields(request: QueryRequest): QueryRequest {
   const {
     columns: _columns,
@@ -61,14 +65,14 @@ export function matchingFields(request: QueryRequest): QueryRequest {
   return { ...matching, ...filterValues(request) }
 }
 
-/** Return the values of the filter. Values that only selected expressions use would be refused as unused. */
+/** Return the parameter values if the filter has parameters, because the engine refuses unused values. */
 function filterValues({ filter, parameters }: QueryRequest): Pick<QueryRequest, 'parameters'> {
   return parameters !== undefined && filter !== undefined && /[?$:]/.test(filter) ? { parameters } : {}
 }
 
 /**
- * Throws `InvalidInput` for a hybrid search, and for a vector search without a distance range: both return a number of
- * nearest rows, whatever matches. `call`: the method, for the message.
+ * Check that the matches of a query can be counted. Throws `InvalidInput` for a hybrid search, and for a vector search
+ * without a distance range, because their limit alone decides the number of rows. `call`: the method, for the message.
  */
 export function checkCountable(
   call: string,
@@ -85,7 +89,7 @@ export function checkCountable(
   }
   if (lower_bound === undefined && upper_bound === undefined) {
     throw invalidInput(
-      `${call}: a vector search without a distance range returns the nearest rows, so its matches have no count`,
+      `${call}: a vector search without a distance range cannot be counted, because its limit alone decides the number of rows`,
       { hint: 'set distanceRange(lower, upper), or count query().where(...)' },
     )
   }

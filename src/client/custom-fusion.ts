@@ -1,4 +1,4 @@
-/** Hybrid search with a fusion function of the caller. */
+/** Hybrid search whose results are joined by a function of the caller (`Search.fuse`). */
 import { invalidInput, quote } from '../errors.js'
 import type { CallOptions, Operations, Request } from '../protocol/calls.js'
 import { candidatesFor } from '../query/plan-fusion.js'
@@ -9,15 +9,16 @@ import { isOfGroups, selects } from './selection.js'
 /** A row that a search found: the selected columns, `_rowid`, and `_distance` or `_score`. */
 export type FoundRow = Readonly<RowObject> & { readonly _rowid: number | bigint | string }
 
-/** A row of the fused list, with its relevance. Rows that the function does not return are left out. */
+/** The relevance of a row. A fusion function returns one item for each row of the answer. */
 export interface FusedRow {
   readonly _rowid: FoundRow['_rowid']
   readonly _relevance_score: number
 }
 
 /**
- * Fuses the rows of both searches, each sorted best first. Returns the relevance of rows. The answer is sorted by
- * descending relevance; rows of equal relevance keep the function's order.
+ * A fusion function. It receives the rows of both searches, each sorted from best to worst, and returns the relevance
+ * of the rows of the answer. The answer is sorted by descending relevance. Rows with equal relevance stay in the order
+ * in which the function returned them.
  */
 export type FuseRows = (
   vectorRows: readonly FoundRow[],
@@ -29,9 +30,9 @@ type QueryRequest = Request<'queryTable'>
 const rowId = '_rowid'
 
 /**
- * Return the rows that `fuse` chooses, all of one version, with the scores of both searches: null for a search that
- * did not find the row. `fuse` receives as many rows of each search as a hybrid search has candidates, whichever page
- * is asked for.
+ * Run a vector search and a text search on one version. Return at most `k` rows after `offset` of the rows that `fuse`
+ * returned. The score of a search that did not find the row is null. The rows that `fuse` receives (the candidates) do
+ * not depend on the page.
  */
 export async function fusedRows(
   operations: Operations,
@@ -42,16 +43,23 @@ export async function fusedRows(
 ): Promise<RowObject[]> {
   const { vector, full_text_query, k, offset = 0, highlight, fusion, ...rest } = request
   if (vector == null || full_text_query === undefined) {
-    throw invalidInput('fuse: a fusion function needs a hybrid search: a vector and a text')
+    throw invalidInput('fuse: a fusion function needs a hybrid search, with a vector and a text', {
+      hint: "write search(vector).fullText('words').fuse(...)",
+    })
   }
   const isOfAll = rest.distinct === true || isOfGroups(rest)
   if (isOfAll instanceof Promise ? await isOfAll : isOfAll) {
     throw invalidInput('fuse: a fusion function does not support aggregates, groups or distinct rows', {
-      hint: 'leave the function out, and give fuse({ candidates: 1000 })',
+      hint: 'use fuse({ candidates: 1000 }) instead of a function',
     })
   }
   if (rest.order_by !== undefined) {
-    throw invalidInput('orderBy: an order is given, but the fusion function decides the order of the rows')
+    throw invalidInput(
+      'orderBy is not allowed with a fusion function, because its relevance decides the order',
+      {
+        hint: 'leave orderBy out, or sort the rows of toArray()',
+      },
+    )
   }
   const candidates = candidatesFor(fusion?.candidates, k, offset)
   const commonRequest = { ...rest, k: Math.min(Number.MAX_SAFE_INTEGER, candidates), with_row_id: true }
@@ -91,8 +99,8 @@ export async function fusedRows(
 }
 
 /**
- * Check the result of a fusion function. Throws `InvalidInput` unless it is an array of distinct row ids with numbers
- * as relevance.
+ * Check the result of a fusion function: an array of objects with distinct `_rowid` and with a number as
+ * `_relevance_score`. Throws `InvalidInput` for another result.
  */
 function checked(fused: unknown): FusedRow[] {
   if (!Array.isArray(fused)) {

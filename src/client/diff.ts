@@ -1,4 +1,4 @@
-/** The difference between two versions of a table, by row id. `version-pair.ts` reads it. */
+/** The difference between two versions of a table, by row id. `version-pair.ts` has the code that reads it. */
 import type { Batch } from '../arrow/column.js'
 import type { ArrowBatch } from '../arrow/to-arrow.js'
 import { lazyImport } from '../lazy-import.js'
@@ -18,16 +18,16 @@ import type { VersionOrTag, VersionPair } from './version-pair.js'
 
 const importVersionPair = lazyImport(() => import('./version-pair.js'))
 
-/** Returns the versions that are compared: the same pair with each call. */
+/** Function that returns the compared versions. All calls return the same pair. */
 type PairOf = () => Promise<VersionPair>
 
-/** A row that differs, as it is in both versions. */
+/** The values of a changed row in both versions. */
 export interface ChangedRow<out R extends object = Row> {
   readonly before: R
   readonly after: R
 }
 
-/** A batch of rows that differ, in both versions. */
+/** A batch of changed rows, with the values of both versions. */
 export interface ChangedBatch {
   /** Row `i` of `before` and row `i` of `after` are the same row. */
   readonly before: ArrowBatch
@@ -36,17 +36,17 @@ export interface ChangedBatch {
 
 /** The difference between the versions `from` and `to`. Each part is read on demand. */
 export interface Diff<out R extends object = Row> {
-  /** Rows that only `to` has: its columns and `_rowid`, ordered by `_rowid`. */
+  /** Rows that only the version `to` has, with its columns and `_rowid`. Ordered by `_rowid`. */
   readonly added: DiffRows<R>
-  /** Rows that only `from` has, in the same form. */
+  /** Rows that only the version `from` has, with its columns and `_rowid`. Ordered by `_rowid`. */
   readonly removed: DiffRows<R>
-  /** Rows of both versions that differ in a column of both versions, even if the column was renamed. */
+  /** Rows of both versions whose values differ in a shared column. A renamed column is a shared column. */
   readonly changed: ChangedRows<R>
-  /** Compare the columns. Rows do not count as changed because of columns that only one version has. */
+  /** Compare the columns of both versions. A column of only one version does not make a row count as changed. */
   schema(options?: CallOptions): Promise<SchemaDifference>
 }
 
-/** Compare two versions in any order. Tags are resolved when something is read. */
+/** Return the difference between two versions; `from` may be the newer version. Tags are resolved at the first read. */
 export function diffOf<R extends object>(
   operations: Operations,
   id: readonly string[],
@@ -110,7 +110,7 @@ export class DiffRows<out R extends object = Row> {
     return rowObjects(this.#batches(callOptions(options)), options)
   }
 
-  /** Yield the rows as record batches of apache-arrow. One batch is in memory at a time. */
+  /** Yield the rows as record batches of apache-arrow. Only one batch is in memory at a time. */
   async *batches(options: BatchesOptions = {}): AsyncGenerator<ArrowBatch, void, undefined> {
     const { rows = takenAtOnce, ...call } = parse(batchesShape, options, 'batches')
     const { arrowBatch, pieces } = await importReplies()
@@ -139,7 +139,7 @@ export class ChangedRows<out R extends object = Row> {
     this.#int64 = int64
   }
 
-  /** Count the rows. Reads and compares the shared columns of the rows that may have changed. */
+  /** Count the rows. Reads and compares the shared columns of all rows that may have changed. */
   async count(options: CallOptions = {}): Promise<number> {
     let count = 0
     const call = parse(callShape, options, 'count')
@@ -169,7 +169,9 @@ export class ChangedRows<out R extends object = Row> {
     return rows
   }
 
-  /** Yield the rows of both versions as record batches of apache-arrow. One pair of batches is in memory at a time. */
+  /**
+   * Yield the rows of both versions as record batches of apache-arrow. Only one pair of batches is in memory at a time.
+   */
   async *batches(options: BatchesOptions = {}): AsyncGenerator<ChangedBatch, void, undefined> {
     const { rows = takenAtOnce, ...call } = parse(batchesShape, options, 'batches')
     const pair = await this.#pair()

@@ -1,4 +1,4 @@
-/** Compares the values of rows that two versions have. */
+/** Compares the values that rows have in two versions. */
 import type { Batch, Column } from '../arrow/column.js'
 import { differingRows } from '../arrow/differing-rows.js'
 import { Bitset } from '../primitives/bitset.js'
@@ -8,8 +8,8 @@ import { decoded } from '../sql/kernels/dictionary.js'
 import type { SharedColumn } from './schema-difference.js'
 
 /**
- * Return the rows of two batches that differ in a shared column. Both batches must have the same row ids in the same
- * order.
+ * Return the set of rows whose values in two batches differ in a shared column. Both batches must have the same rows in
+ * the same order.
  */
 export async function differing(
   before: Batch,
@@ -21,7 +21,7 @@ export async function differing(
   const all = new Bitset(after.length)
   for (const { from, to } of shared) {
     const [was, is] = [decoded(old.get(from.name)!), decoded(now.get(to.name)!)]
-    // Values of different types are equal if the old value casts to the new one.
+    // If the type of a column changed, a value is equal if a cast of the old value gives the new value.
     const cast = castable(was.type, is.type)
       ? castColumn(was, is.type, true, null, () => from.name, 'refuse')
       : null

@@ -4,9 +4,9 @@ import { type Parameters, writeParameters } from '../protocol/parameters.js'
 import { either, given, string } from '../protocol/shape.js'
 import { isSqlFragment, type SqlFragment, textFrom } from '../sql/syntax/sql-fragment.js'
 
-/** An SQL condition as an option of a call. */
+/** The shape of an option that is an SQL condition. */
 export const conditionShape = either<string | SqlFragment>(
-  { is: isSqlFragment, shape: given<SqlFragment>('what the tag sql makes', isSqlFragment) },
+  { is: isSqlFragment, shape: given<SqlFragment>('a fragment made by the tag sql', isSqlFragment) },
   { is: () => true, shape: string('nonBlank') },
 )
 
@@ -14,9 +14,9 @@ export const conditionShape = either<string | SqlFragment>(
 type Values = ReturnType<typeof writeParameters>
 
 /**
- * Return the wire fields of a condition: SQL text with the values of its parameters, or a fragment of the tag `sql`,
- * which brings its own values. `call`: the name of the method, for messages. `known`: values of other SQL in the
- * request.
+ * Return the wire fields of a condition. The condition is an SQL text with the values of its parameters, or a fragment
+ * made by the tag `sql`, which has its own values. `call`: the name of the method, for messages. `known`: parameter
+ * values that other SQL of the request uses. Undefined: no other SQL has values.
  */
 export function filterFields(
   call: string,
@@ -32,18 +32,20 @@ export function filterFields(
   }
   if (typeof filter?.text !== 'string' || !Array.isArray(filter.parameters)) {
     throw invalidInput(
-      `${call}: a condition is SQL text, or a fragment made by the tag sql, not ${quote(filter)}`,
+      `${call}: a condition must be SQL text, or a fragment made by the tag sql, got ${quote(filter)}`,
     )
   }
   if (parameters !== undefined)
-    throw invalidInput(`${call}: parameters are given, but the condition has its own`)
+    throw invalidInput(
+      `${call}: parameters are not allowed with a fragment of the tag sql, which has its own values`,
+    )
   const { text, values } = fragmentFields(call, filter, known)
   return { filter: text, ...(values !== undefined && { parameters: values }) }
 }
 
 /**
- * Return the text of a fragment, and the values of the request: `known`, then the fragment's own. Throws
- * `InvalidInput` if `known` values are named.
+ * Return the text of a fragment, and all values of the request: the values `known` of other SQL, then the values of the
+ * fragment. Throws `InvalidInput` if the `known` values are named.
  */
 export function fragmentFields(
   call: string,
@@ -59,7 +61,7 @@ export function fragmentFields(
 }
 
 function severalValues(call: string) {
-  return invalidInput(`${call}: other SQL of the query has parameters already`, {
+  return invalidInput(`${call}: other SQL of the query already has parameter values`, {
     hint: 'write the SQL of both calls with the tag sql, with the values inside',
   })
 }

@@ -1,4 +1,4 @@
-/** Full-text queries of the client, and their conversion to wire fields. */
+/** The queries of `Search.fullText`, and their conversion to wire fields. */
 import { invalidInput } from '../errors.js'
 import type { Request } from '../protocol/calls.js'
 import type { FtsQuery } from '../protocol/query-shapes.js'
@@ -16,65 +16,65 @@ import {
 } from '../protocol/shape.js'
 import { checkDepth } from '../query/plan-text-search.js'
 
-/** Finds rows with words of a text. */
+/** A query for rows that contain words of a text in one column, or in any of several columns. */
 export interface MatchWords {
-  /** The words to look for. They are analyzed like the text of the column. */
+  /** The words to search for. They are analyzed like the texts of the column. */
   readonly match: string
   /** Column to search. Default: all columns that the query searches. */
   readonly column?: string
   /** Whether a row needs one of the words (`or`, the default) or all of them (`and`). */
   readonly operator?: 'or' | 'and'
   /**
-   * Most edits between a word and a matching word: 0 (default) to 2. `auto`: 0 for up to two letters, 1 for up to
-   * five, else 2.
+   * Maximum number of edits (inserted, deleted or replaced characters) between a query word and a matching word, 0 to
+   * 2. Default 0. `auto`: 0 for words of up to two characters, 1 for words of up to five characters, otherwise 2.
    */
   readonly fuzziness?: number | 'auto'
-  /** Number of letters at the beginning that must be equal in a fuzzy match. Default 0. */
+  /** Number of characters at the beginning of a word that must be equal in a fuzzy match. Default 0. */
   readonly prefixLength?: number
-  /** Most words that a fuzzy word expands to, nearest first. Default 50. */
+  /** Maximum number of index terms that a fuzzy word matches. The terms with the fewest edits are used. Default 50. */
   readonly maxExpansions?: number
   /** Factor of the score, 0 to 1e9. Default 1. */
   readonly boost?: number
 }
 
-/** Finds rows with these words in sequence. An index of the column must store positions (`withPosition`). */
+/** A query for rows that contain words in sequence. An index of the column must store positions (`withPosition`). */
 export interface MatchPhrase {
-  /** The words of the phrase, analyzed like the text of the column. */
+  /** The words of the phrase. They are analyzed like the texts of the column. */
   readonly phrase: string
   /** Column to search. Default: all columns that the query searches. */
   readonly column?: string
-  /** Most additional positions between two neighboring words. The order of the words must stay. Default 0. */
+  /** Maximum number of other words between two neighboring words of the phrase, which stay in order. Default 0. */
   readonly slop?: number
 }
 
-/** Finds rows with words of a text in any of the columns. The score is the best score of a column. */
+/** A query for rows that contain words of a text in any of the columns. The score is the highest score of a column. */
 export interface MatchColumns {
-  /** The words to look for, as in `MatchWords.match`. */
+  /** The words to search for. They are analyzed like the texts of each column. */
   readonly multiMatch: string
   /** Columns to search, at least one. */
   readonly columns: readonly string[]
-  /** A score factor for each column. Default 1. */
+  /** Factors of the score, one for each column. Default: 1 for all columns. */
   readonly boosts?: readonly number[]
-  /** As in `MatchWords.operator`. */
+  /** Whether a row needs one of the words (`or`, the default) or all words (`and`), like in `MatchWords`. */
   readonly operator?: 'or' | 'and'
-  /** As in `MatchWords.fuzziness`. */
+  /** Maximum number of edits between a query word and a matching word, like in `MatchWords`. Default 0. */
   readonly fuzziness?: number | 'auto'
 }
 
-/** Finds rows of `positive`. Subtracts `negativeBoost` (default 0.5) times the score of `negative` from their score. */
+/** A query for the rows of `positive`. A row that also matches `negative` gets a lower score. */
 export interface BoostText {
   readonly positive: TextQuery
   readonly negative: TextQuery
-  /** Factor of the subtracted score. Default 0.5. */
+  /** The score of `negative`, times this factor, is subtracted from the score of `positive`. Default 0.5. */
   readonly negativeBoost?: number
 }
 
 /**
- * Finds rows that match all of `must` (without `must`: at least one of `should`) and none of `mustNot`. The score is
- * the sum of the scores.
+ * A query for rows that match all of `must` and none of `mustNot`. Without `must`, a row must match at least one of
+ * `should`. The score is the sum of the scores of `must` and `should`.
  */
 export interface CombineText {
-  /** Queries that a row must match, all of them. */
+  /** Queries that a row must all match. */
   readonly must?: readonly TextQuery[]
   /** Queries that add to the score. Without `must`, a row must match at least one of them. */
   readonly should?: readonly TextQuery[]
@@ -136,7 +136,7 @@ const combineText: Shape<CombineText> = options<CombineText>()({
   mustNot: array(textQuery),
 })
 
-/** Words, or a structured query. */
+/** The shape of a text query: words, or a structured query. */
 export const textShape = either<string | TextQuery>(
   { is: value => typeof value === 'string', shape: string() },
   { is: value => typeof value === 'object' && value !== null, shape: textQuery },
@@ -145,16 +145,16 @@ export const textShape = either<string | TextQuery>(
 type FullText = NonNullable<Request<'queryTable'>['full_text_query']>
 
 /**
- * Return the wire field of a checked query. `columns`: columns to search. Default: all columns with an FTS index, or
- * all text columns if none has an index.
+ * Return the wire field of a checked query. `columns`: names of the columns to search. Default: all columns with an FTS
+ * index, or all text columns if no column has an index.
  */
 export function fullTextField(query: string | TextQuery, columns: readonly string[] | undefined): FullText {
   if (typeof query === 'string') {
     return { string_query: { query, ...(columns !== undefined && { columns }) } }
   }
   if (columns !== undefined) {
-    throw invalidInput('fullText: columns are given together with a structured query', {
-      hint: 'name the columns in the parts of the query',
+    throw invalidInput('fullText: the option columns is not allowed with a structured query', {
+      hint: "name the columns in the parts of the query, for example { match: 'words', column: 'title' }",
     })
   }
   return { structured_query: { query: wireQuery(query, 0) } }
@@ -204,7 +204,7 @@ function wireQuery(query: TextQuery, depth: number): FtsQuery {
   }
   const { must, should, mustNot } = query
   if (must === undefined && should === undefined && mustNot === undefined) {
-    throw invalidInput('fullText: the query needs one of must, should, mustNot')
+    throw invalidInput('fullText: the query needs at least one of must, should and mustNot')
   }
   const wired = (queries: readonly TextQuery[]) => queries.map(each => wireQuery(each, depth + 1))
   return {

@@ -3,15 +3,15 @@ import { ErrorCode, quote, SheafError } from '../errors.js'
 import { systemClock } from '../primitives/clock.js'
 import type { CallOptions, Operations } from '../protocol/calls.js'
 
-/** Shortest and longest time between polls, milliseconds. */
+/** Minimum and maximum time between polls, in milliseconds. */
 const pollMinMs = 2
 const pollMaxMs = 1000
-/** The wait is this fraction of the time since the call began, so that the delay stays in proportion to the job. */
+/** Wait before the next poll, as a fraction of the time since the call began. So long jobs are polled less often. */
 const pollFraction = 1 / 8
 
-/** Wait until the job has succeeded. Throws `InvalidTableState` with the reason if it failed or was canceled. */
+/** Wait until the job has succeeded. Throws `InvalidTableState` with the reason if the job failed or was canceled. */
 export async function jobEnded(operations: Operations, id: string, call: CallOptions): Promise<void> {
-  // The idempotency key belongs to the call that queued the job.
+  // Leave out the idempotency key: it applies to the call that queued the job.
   const { idempotencyKey: _, ...options } = call
   for await (const _ of pauses(options.signal)) {
     const { status, properties = {} } = await operations.describeTransaction({ id: [id] }, options)
@@ -24,7 +24,7 @@ export async function jobEnded(operations: Operations, id: string, call: CallOpt
   }
 }
 
-/** Yield at once, and then whenever it is time to poll again. Throws `signal.reason`. */
+/** Yield immediately, and then at each time for a poll. Throws `signal.reason` when the signal aborts. */
 export async function* pauses(signal: AbortSignal | undefined): AsyncGenerator<void> {
   const began = systemClock.elapsed()
   for (;;) {

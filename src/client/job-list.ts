@@ -1,17 +1,17 @@
-/** Jobs as `listJobs` and `cancelJob` show them, over any transport. */
+/** Implementation of `listJobs` and `cancelJob` of a namespace, over any transport. */
 import { ErrorCode, SheafError } from '../errors.js'
 import type { CallOptions, Operations } from '../protocol/calls.js'
 import type { JobState } from '../protocol/job-shapes.js'
 
-/** A job: work that continues after the call that started it has returned. */
+/** A job: work that continues after the call that started the job has returned. */
 export interface JobInfo {
   /** Id of the job, and of the transaction that queued it. */
   readonly id: string
-  /** `create_index`, `backfill_column` or `refresh`. */
+  /** Kind of the job: `create_index`, `backfill_column` or `refresh`. */
   readonly type: string
   /** Path of the table; null if the table was dropped. */
   readonly table: readonly string[] | null
-  /** `running` includes jobs that are still queued. */
+  /** State of the job. Queued jobs are `running` too. */
   readonly state: 'running' | 'finished' | 'failed' | 'cancelled'
   readonly createdAt: Date
 }
@@ -38,7 +38,7 @@ export async function listJobs(operations: Operations, call: CallOptions): Promi
   return jobs
 }
 
-/** Cancel a job. Returns false if there is no such job. */
+/** Cancel a job. Returns false if no job has the id. */
 export async function cancelJob(operations: Operations, id: string, call: CallOptions): Promise<boolean> {
   try {
     await operations.cancelJob({ job_id: id }, call)

@@ -1,6 +1,6 @@
 /**
- * Joins the conditions of several `where` calls with AND. Each condition keeps its own parameters: the request has one
- * list of values, so the parameters of the conditions are renumbered or renamed. Loaded only for a second `where`.
+ * Joins the conditions of several `where` calls with AND. A request has only one list of parameter values, so the
+ * parameters of the conditions are renumbered or renamed. This module is loaded when a query has a second `where`.
  */
 import { invalidInput, quote, type SourceSpan } from '../errors.js'
 import type { Request } from '../protocol/calls.js'
@@ -19,9 +19,9 @@ type Fields = Pick<Request<'queryTable'>, 'filter' | 'parameters' | 'columns' | 
 type OpenFields = Fields & Pick<Request<'queryTable'>, 'having'>
 
 /**
- * Return a filter for which `request.filter` and all `others` are true, and its values. Selected expressions and groups
- * keep the parameters of `request`. Throws `InvalidInput` for a condition that is not one expression, or that has other
- * parameters than values.
+ * Join `request.filter` and all `others` with AND, and return the joined filter with the values of its parameters.
+ * Parameters in selected expressions and groups of `request` stay valid. Throws `InvalidInput` if a condition is not
+ * exactly one expression, or if its parameters do not match its values.
  */
 export function joinConditions(
   request: Fields,
@@ -29,7 +29,7 @@ export function joinConditions(
 ): { readonly filter: string; readonly parameters?: Values } {
   const { filter = '', parameters, columns, group_by = [] } = request
   const joined = new JoinedValues(parameters)
-  // A parameter without a value must not take a value of another condition.
+  // Check that these texts have values for their parameters. Otherwise they would get values of another condition.
   for (const text of [...Object.values(columns?.column_aliases ?? {}), ...group_by]) {
     if (/[?$]/.test(text)) rewritten({ filter: text, parameters }, joined.known, false)
   }
@@ -50,19 +50,19 @@ export function joinConditions(
   }
 }
 
-/** Conditions of which some have parameters without values. */
+/** The joined conditions of a prepared query. */
 export interface OpenConditions {
   readonly filter: string
-  /** Return the values of the request: those of a call, then those that were given with the conditions. */
+  /** Return the values of the request: `values` of the call, and the values that the conditions have themselves. */
   readonly parameters: (values: Values) => Values
 }
 
 /**
- * Join the conditions of a prepared query with AND. Conditions without values share the values of a call: `?` is
- * numbered through all of them. Conditions with values keep their own.
+ * Join the conditions of a prepared query with AND. Conditions without values share the values of a call: the first `?`
+ * of the second condition continues the numbers of the first condition. Conditions with values keep these values.
  *
- * Throws `InvalidInput` for parameters of different styles in conditions without values, and if parameters of other SQL
- * of the request cannot be told apart from those of the conditions.
+ * Throws `InvalidInput` if conditions without values have parameters of different styles, or if other SQL of the request
+ * has values of its own.
  */
 export function openConditions(request: OpenFields, others: readonly Condition[]): OpenConditions {
   const { filter, parameters, columns, group_by = [], having = '' } = request
@@ -97,7 +97,10 @@ export function openConditions(request: OpenFields, others: readonly Condition[]
   return { filter: conjunction(texts), parameters: values => names.parameters(values) }
 }
 
-/** Names of the parameters of a prepared query: those of its calls, then the values that are fixed. */
+/**
+ * Names the parameters of a prepared query. Values of a call keep their numbers or names. The fixed values, which the
+ * conditions have themselves, follow after them.
+ */
 class OpenNames {
   readonly #count: number
   readonly #names: ReadonlySet<string>
@@ -112,7 +115,7 @@ class OpenNames {
     this.#count = Math.max(0, ...all.map(({ style, value }, i) => (style === '?' ? i + 1 : Number(value))))
   }
 
-  /** Return the text of a parameter whose value comes with a call. */
+  /** Return the text of a parameter whose value is given by the call. `isCounted`: whether it is written `?`. */
   open(key: string | number, isCounted: boolean): string {
     if (this.#isNamed) return `:${key}`
     return isCounted ? `$${++this.#next}` : `$${Number(key) + 1}`
@@ -168,7 +171,7 @@ function mixedValues() {
   )
 }
 
-/** The values of all conditions: a list if the first values are a list, otherwise an object. */
+/** The parameter values of all conditions: an object if the first condition has named values, otherwise a list. */
 class JoinedValues {
   readonly #list: unknown[] | null
   readonly #named: Record<string, unknown>
@@ -179,10 +182,10 @@ class JoinedValues {
     this.#named = this.#list === null ? { ...(first as Readonly<Record<string, unknown>>) } : {}
   }
 
-  /** Return the parameter for a value of the first condition. */
+  /** Return the parameter, as SQL text, for the value at `key` of the first condition. */
   readonly known = (key: string | number) => (typeof key === 'number' ? `$${key + 1}` : `:${key}`)
 
-  /** Add a value, and return its parameter. */
+  /** Add a value, and return the parameter for it as SQL text. */
   add(value: unknown): string {
     if (this.#list !== null) return `$${this.#list.push(value)}`
     while (Object.hasOwn(this.#named, `where_${this.#next}`)) this.#next++
@@ -198,8 +201,8 @@ class JoinedValues {
 }
 
 /**
- * Return the text of a condition with other parameters. `nameOf` returns the new parameter of a value. `ownsValues`:
- * whether no other text uses the values, so that each value must be used.
+ * Return the text of a condition with new names of its parameters. `nameOf` returns the new name for a value.
+ * `ownsValues`: whether only this text uses the values. If so, an unused value is an error.
  */
 function rewritten(
   { filter, parameters }: Condition,
@@ -223,7 +226,7 @@ function renamed(
   filter: string,
   nameOf: (key: string | number, parameter: string, at: SourceSpan) => string,
 ): { readonly text: string; readonly style: string | null } {
-  // The text alone must be one expression: `a) OR (b` must not become one between parentheses.
+  // Check the text before parentheses are added, because `a) OR (b` becomes valid SQL inside parentheses.
   parseExpression(filter)
   let style: string | null = null
   let questionMarks = 0
@@ -232,10 +235,13 @@ function renamed(
   for (const token = new Lexer(filter); token.kind !== 'end'; token.advance()) {
     if (token.kind !== 'parameter') continue
     if (style !== null && style !== token.quote) {
-      throw invalidInput(`where: parameters are written ${style} and ${token.quote} in one condition`, {
-        hint: 'use one style',
-        at: token.at(),
-      })
+      throw invalidInput(
+        `where: one condition has parameters written with ${style} and with ${token.quote}`,
+        {
+          hint: 'write all parameters of the condition in one style: ?, $1 or :name',
+          at: token.at(),
+        },
+      )
     }
     style = token.quote
     const key = style === ':' ? token.value : style === '?' ? questionMarks++ : Number(token.value) - 1
@@ -254,7 +260,7 @@ function valueFor(
 ): unknown {
   if (values !== undefined && Array.isArray(values) !== (typeof key === 'number')) {
     const [given, wanted] = Array.isArray(values) ? ['an array', 'an object'] : ['an object', 'an array']
-    throw invalidInput(`where: the values are ${given}; ${parameter} needs ${wanted}`, { at })
+    throw invalidInput(`where: the parameter values are ${given}, but ${parameter} needs ${wanted}`, { at })
   }
   if (values === undefined || !Object.hasOwn(values, key)) {
     throw invalidInput(`where: no value is given for ${parameter}`, { at })
@@ -275,6 +281,6 @@ function checkUsed(
   const unused = Object.keys(values).find(name => !used.has(name))
   if (unused === undefined) return
   throw invalidInput(`where: the parameter ${quote(unused)} is given, but the condition does not use it`, {
-    hint: 'write a named parameter as :name in the text',
+    hint: `use the value in the condition as :${unused}, or leave it out`,
   })
 }

@@ -1,6 +1,6 @@
 /** Events of background maintenance, for `ConnectOptions.onMaintenance`. */
 
-/** A checkpoint of the catalog was written: a process that opens the root reads the log from there. */
+/** A checkpoint of the catalog was written. A process that opens the root then reads the log from this slot. */
 interface CheckpointWritten {
   readonly kind: 'checkpoint'
   /** The last slot in the checkpoint. */
@@ -15,7 +15,7 @@ interface DropEmptied {
   readonly location: string
 }
 
-/** Fragments of a table were compacted; rows and their order are unchanged. */
+/** Fragments of a table were compacted. The rows and their order are unchanged. */
 export interface TableCompacted {
   readonly kind: 'compaction'
   readonly table: readonly string[]
@@ -23,7 +23,7 @@ export interface TableCompacted {
   readonly version: number
   readonly fragmentsBefore: number
   readonly fragmentsAfter: number
-  /** Rows that were rewritten. */
+  /** Number of rows that were rewritten. */
   readonly rows: number
   readonly bytes: number
   /** Duration in milliseconds. */
@@ -36,9 +36,9 @@ interface RowsIndexed {
   /** UUID of the table. */
   readonly table: string
   readonly index: string
-  /** The version that the commit created. */
+  /** The version of the table that this change created. */
   readonly version: number
-  /** Rows in the segments that were written. */
+  /** Number of rows in the new segments. */
   readonly rows: number
 }
 
@@ -47,7 +47,7 @@ interface VersionsExpired {
   readonly kind: 'expired'
   /** UUID of the table. */
   readonly table: string
-  /** Number of versions. */
+  /** Number of expired versions. */
   readonly versions: number
 }
 
@@ -61,11 +61,11 @@ interface FilesSwept {
 /** Slots of the log that are no longer needed were deleted. */
 interface LogTrimmed {
   readonly kind: 'trimmed'
-  /** Number of slots. */
+  /** Number of deleted slots. */
   readonly slots: number
 }
 
-/** What maintenance did in the background. */
+/** An event of background maintenance: one completed step. */
 export type MaintenanceEvent =
   | CheckpointWritten
   | DropEmptied

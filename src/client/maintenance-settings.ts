@@ -6,23 +6,26 @@ import { boolean, given, options } from '../protocol/shape.js'
 export interface MaintenanceSettings {
   /** Whether to compact small fragments, and fragments with many deleted rows, in the background. Default true. */
   readonly compact?: boolean
-  /** Size in bytes from which a fragment is not compacted; so are fragments of 524,288 rows or more. Default 256 MiB. */
+  /** Fragments of at least this size, in bytes, or of at least 524,288 rows, are not merged. Default 256 MiB. */
   readonly fragmentBytes?: number
   /**
-   * Milliseconds that an old version stays readable, by the clocks of the processes that write. The newest version of
-   * a table and tagged versions never expire. Infinity: forever. Default 7 days.
+   * Time in milliseconds for which an old version stays readable, measured by the clocks of the processes that write.
+   * The newest version of a table and tagged versions never expire. `Infinity` keeps all versions. Default 7 days.
    */
   readonly keepVersionsMs?: number
   /**
-   * Milliseconds that unreferenced files are kept. It must be longer than any write takes from its first file to its
-   * commit; a slower write fails and must be retried. Must be finite. Default 24 hours.
+   * Time in milliseconds for which unreferenced files are kept. A write that takes longer from its first file to its
+   * commit fails and must be retried. Must be finite. Default 24 hours.
    */
   readonly keepOrphansMs?: number
-  /** Milliseconds that slots of the log are kept after a checkpoint has replaced them. Infinity: forever. Default 7 days. */
+  /**
+   * Time in milliseconds for which slots of the log are kept after a checkpoint has replaced them. `Infinity` keeps all
+   * slots. Default 7 days.
+   */
   readonly keepLogMs?: number
   /**
-   * Milliseconds that this process keeps an upload or a read session that receives no request. A later request
-   * resumes it, unless garbage collection has deleted its files. Default 1 hour.
+   * Time in milliseconds for which this process keeps an upload or a scan (read session) without requests. A later
+   * request resumes the upload or scan, unless garbage collection has deleted its files. Default 1 hour.
    */
   readonly keepIdleMs?: number
 }
@@ -60,9 +63,9 @@ export function resolveMaintenance(settings: MaintenanceSettings): ResolvedMaint
 function finite(name: string, ms: number): number {
   if (ms < Number.POSITIVE_INFINITY) return ms
   throw invalidInput(
-    `maintenance.${name} cannot be infinite: expired files must be remembered for that time`,
+    `maintenance.${name} must be finite, because records of expired files are kept for this time`,
     {
-      hint: 'keepVersionsMs: Infinity keeps all versions',
+      hint: 'to keep all versions, set keepVersionsMs: Infinity',
     },
   )
 }

@@ -1,4 +1,4 @@
-/** MergeInsert: an immutable builder of a merge. `execute` or `upload` runs it. */
+/** An immutable builder of a merge. The methods `execute` and `upload` run the merge. */
 import { invalidInput } from '../errors.js'
 import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callFields, callShape, type Operations, type Request } from '../protocol/calls.js'
@@ -15,15 +15,16 @@ type MergeRequest = Request<'mergeInsertIntoTable'>
 /** Options of `whenMatchedUpdateAll` and `whenNotMatchedBySourceDelete`. */
 export interface MergeCondition {
   /**
-   * An SQL predicate, or a fragment made by the tag `sql`. For updates, it reads `source.x` and `target.x`; for
-   * deletes, the columns of the table. Default: all rows.
+   * An SQL predicate, or a fragment made by the tag `sql`. Only rows for which it is true are updated or deleted. For
+   * updates, it reads the new row as `source.x` and the row of the table as `target.x`. For deletes, it reads the
+   * columns of the table. Default: all rows.
    */
   readonly where?: string | SqlFragment
 }
 
 /** Options of `MergeInsert.execute`. */
 export interface MergeOptions extends CallOptions {
-  /** Milliseconds after which the merge fails. Default: no limit. */
+  /** Time limit in milliseconds, after which the merge fails. Default: no limit. */
   readonly timeoutMs?: number
 }
 
@@ -39,7 +40,7 @@ export const mergeFields = optionFields<MergeOptions>()({
 
 export const mergeShape = declare<MergeOptions>()(mergeFields)
 
-/** The new version, and how many rows a merge updated, inserted and deleted. */
+/** The new version, and the numbers of rows that a merge updated, inserted and deleted. */
 export interface MergeResult {
   readonly version: number
   readonly updated: number
@@ -48,7 +49,8 @@ export interface MergeResult {
 }
 
 /**
- * A merge of rows into a table, by key. Immutable. This is an upsert:
+ * A merge of rows into a table, by key. The object is immutable: methods such as `whenMatchedUpdateAll` return a new
+ * merge. The rows to merge are called source rows. This merge is an upsert:
  *
  * ```js
  * await table.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(rows)
@@ -59,7 +61,7 @@ export class MergeInsert {
   readonly #request: MergeRequest
   readonly #rowsOf: (data: TableData, options: CallOptions) => Promise<ArrowRows>
 
-  /** `rowsOf`: converts input to rows with the types of the table. */
+  /** `rowsOf`: function that converts input to Arrow rows with the types of the table's columns. */
   constructor(
     operations: Operations,
     request: MergeRequest,
@@ -83,12 +85,12 @@ export class MergeInsert {
     })
   }
 
-  /** Insert each source row that has a key which no row of the table has. */
+  /** Insert each source row whose key no row of the table has. */
   whenNotMatchedInsertAll(): MergeInsert {
     return this.#with({ when_not_matched_insert_all: true })
   }
 
-  /** Delete each row of the table that has a key which no source row has. */
+  /** Delete each row of the table whose key no source row has. */
   whenNotMatchedBySourceDelete(condition: MergeCondition = {}): MergeInsert {
     const { filter, ...values } = this.#where('whenNotMatchedBySourceDelete', condition)
     return this.#with({
@@ -99,9 +101,9 @@ export class MergeInsert {
   }
 
   /**
-   * Merge `data` in one commit. A key with a NULL matches no row. Throws `ColumnNotFound` for unknown columns,
-   * `InvalidInput` if two source rows have the same key, `SchemaValidation` for rows that do not fit, and
-   * `ServiceUnavailable` after `timeoutMs`.
+   * Merge the source rows `data` in one commit. A key that contains NULL matches no row. Throws `ColumnNotFound` for
+   * unknown columns, `InvalidInput` if two source rows have the same key, `SchemaValidation` for rows that do not fit
+   * the table, and `ServiceUnavailable` after `timeoutMs` milliseconds.
    */
   async execute(data: TableData, options: MergeOptions = {}): Promise<MergeResult> {
     const { timeoutMs, ...call } = parse(mergeShape, options, 'execute')
@@ -126,8 +128,8 @@ export class MergeInsert {
 
   /**
    * Begin an upload in parts (`Table.upload`) whose commit merges the rows. All parts must have the same columns. The
-   * commit holds all rows in memory. Throws what `execute` throws for columns and conditions; only the commit checks
-   * for repeated keys.
+   * commit needs memory for all rows. Throws the errors of `execute` for columns and conditions. Only the commit checks
+   * for source rows with the same key.
    */
   async upload(options: CallOptions = {}): Promise<TableUpload> {
     const call = parse(callShape, options, 'upload')
@@ -139,9 +141,12 @@ export class MergeInsert {
   #refuseNothing(): void {
     const { when_matched_update_all: updates, when_not_matched_insert_all: inserts } = this.#request
     if (updates || inserts || this.#request.when_not_matched_by_source_delete) return
-    throw invalidInput('mergeInsert: the merge would neither update, insert nor delete rows', {
-      hint: 'call at least one of whenMatchedUpdateAll(), whenNotMatchedInsertAll(), whenNotMatchedBySourceDelete()',
-    })
+    throw invalidInput(
+      'mergeInsert: the merge has no effect, because it neither updates, inserts nor deletes rows',
+      {
+        hint: 'call at least one of whenMatchedUpdateAll(), whenNotMatchedInsertAll(), whenNotMatchedBySourceDelete()',
+      },
+    )
   }
 
   #with(more: Partial<MergeRequest>): MergeInsert {

@@ -1,6 +1,6 @@
 /**
- * Namespace: a handle on tables and child namespaces, over any transport. Each method is a few lines over the
- * operations of the specification, and sends only requests that any client could send.
+ * The handle of a namespace: its tables and child namespaces, over any transport. Each method calls operations of the
+ * protocol, which other clients can call too.
  */
 
 import { invalidInput, quote, unsupported } from '../errors.js'
@@ -36,36 +36,38 @@ const identifierShape = either<Identifier>(
 /** Options of `Namespace.createTable`. */
 export interface CreateTableOptions extends CallOptions, IngestOptions {
   /**
-   * What to do when the table exists: `create` (default) fails, `exist_ok` keeps it, `overwrite` replaces rows and
-   * schema.
+   * Behavior if the table exists: `create` (default) fails, `exist_ok` keeps the table unchanged, `overwrite` replaces
+   * its rows and its schema.
    */
   readonly mode?: 'create' | 'exist_ok' | 'overwrite'
   /**
-   * Types of the columns: made by `schema`, plain data, or a Schema of apache-arrow. Default: inferred from all rows of an array, or from the first 65,536 rows or 32 MiB of
-   * another iterable; later rows must fit. Inference changes no value: numbers become float64, bigints int64 or
-   * uint64, arrays of numbers lists of float64.
+   * Names and types of the columns: the result of `schema`, plain data, or a Schema of apache-arrow.
+   *
+   * Default: the types are inferred from all rows of an array, or from the first 65,536 rows or 32 MiB of another
+   * iterable. Later rows must fit the inferred types. Numbers become float64, bigints become int64 or uint64, and
+   * arrays of numbers become lists of float64, so no value changes.
    *
    * Two kinds of columns become vectors (`fixed_size_list`):
    * - columns of typed arrays (Float32Array, Float64Array, Int8Array);
-   * - columns of plain arrays that are named `vector`, `embedding`, `..._vector` or `..._embedding`; their elements
+   * - columns of plain arrays with the name `vector`, `embedding`, `..._vector` or `..._embedding`; their elements
    *   become float32.
    *
    * All arrays of a vector column must have the same length (see `badVectors`).
    */
   readonly schema?: SchemaInput | undefined
   /**
-   * Names of columns of plain objects that hold vectors, in addition to the names above: their arrays of numbers
-   * become float32. Not allowed together with `schema`. Throws `InvalidInput` if the arrays of such a column differ
-   * in length, and `ColumnNotFound` if no row has the column.
+   * Names of further columns of plain objects that hold vectors, in addition to the names that `schema` lists. The
+   * elements of their arrays become float32. Not allowed together with `schema`. The call throws `InvalidInput` if the
+   * arrays of such a column differ in length, and `ColumnNotFound` if no row has the column.
    */
   readonly vectorColumns?: readonly string[] | undefined
-  /** Properties of the table. Sheaf stores and returns them. */
+  /** Properties of the table, for use by the caller. Sheaf stores them and does not interpret them. */
   readonly properties?: Readonly<Record<string, string>>
   /** Whether to create missing parent namespaces. Default false. */
   readonly createParents?: boolean
 }
 
-/** The type parameter of a call that names no type of rows. */
+/** Default of a type parameter for the type of rows. It marks a call that does not pass this type. */
 interface Untold {
   readonly [untold]: never
 }
@@ -76,9 +78,12 @@ declare const untold: unique symbol
 export interface CreateViewOptions extends CallOptions {
   /** The table that the view reads. */
   readonly source: Identifier
-  /** Columns of the source, or SQL expressions keyed by column name. Default: all columns that the source has now. */
+  /**
+   * Names of columns of the source, or SQL expressions keyed by column name. Default: all columns that the source has
+   * when the view is created.
+   */
   readonly columns?: readonly string[] | Readonly<Record<string, string>>
-  /** An SQL predicate: the view shows the rows of the source for which it is true. Default: all rows. */
+  /** An SQL predicate. The view has the rows of the source for which it is true. Default: all rows. */
   readonly where?: string
   /** Whether commits to the source start a refresh in the background. Default false. */
   readonly autoRefresh?: boolean
@@ -89,19 +94,19 @@ export interface CreateViewOptions extends CallOptions {
 /** Options of `Namespace.createNamespace`. */
 export interface CreateNamespaceOptions extends CallOptions {
   /**
-   * What to do when the namespace exists: `create` (default) fails, `exist_ok` keeps it, `overwrite` drops it with
-   * everything in it, and creates it again.
+   * Behavior if the namespace exists: `create` (default) fails, `exist_ok` keeps the namespace unchanged, `overwrite`
+   * drops the namespace with all its tables and child namespaces, and creates it again.
    */
   readonly mode?: 'create' | 'exist_ok' | 'overwrite'
-  /** Properties of the namespace. Sheaf stores and returns them. */
+  /** Properties of the namespace, for use by the caller. Sheaf stores them and does not interpret them. */
   readonly properties?: Readonly<Record<string, string>>
 }
 
 /** Options of `Namespace.dropNamespace`. */
 export interface DropNamespaceOptions extends CallOptions {
-  /** What to do when the namespace does not exist: `fail` (default), or `skip`, which does nothing. */
+  /** Behavior if the namespace does not exist: `fail` (default) throws, `skip` does nothing. */
   readonly mode?: 'fail' | 'skip'
-  /** What to do when the namespace is not empty: `restrict` (default) fails, `cascade` drops everything in it. */
+  /** Behavior if the namespace is not empty: `restrict` (default) throws, `cascade` drops its content too. */
   readonly behavior?: 'restrict' | 'cascade'
 }
 
@@ -143,7 +148,7 @@ export const dropNamespaceShape = options<DropNamespaceOptions>()({
   ...callFields,
 })
 
-/** Features that need the opened root in addition to its operations. `Namespace` describes each of them. */
+/** Features that only a process with the opened root can offer. The methods of `Namespace` describe each feature. */
 export interface LocalFeatures {
   readonly snapshot: (options?: CallOptions) => Promise<Namespace>
   readonly transaction: <T>(work: (tx: Namespace) => Promise<T>, options?: CallOptions) => Promise<T>
@@ -177,7 +182,7 @@ type Unlisted<C extends object> = unknown extends C ? Identifier : readonly stri
 export class Namespace<C extends object = AnyCatalogue, out I extends number | bigint = number>
   implements AsyncDisposable
 {
-  /** All operations of the protocol, with their wire names. */
+  /** All operations of the protocol. Their requests and replies have the field names of the protocol. */
   readonly operations: Operations
   readonly #close: () => Promise<void>
   readonly #local: LocalFeatures | undefined
@@ -185,7 +190,7 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
   readonly #int64: ConnectionInt64
 
   /**
-   * `local`: features of the process that has the root open, from any of its threads. Absent for a remote root.
+   * `local`: features of the process that has the root open, for all of its threads. Absent for a remote root.
    * `int64`: the representation of 64-bit integers in rows.
    */
   constructor(
@@ -207,11 +212,12 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
     options?: CreateTableOptions,
   ): Promise<Table<RowsAt<C, N>>>
   /**
-   * Create a table from rows, or an empty table from a schema. The schema gives the type of the rows if it is made by
-   * `schema`, spelled out in the call, declared `as const`, or a Schema of apache-arrow with types.
+   * Create a table from rows, or an empty table from a schema. TypeScript derives the type of the rows from the schema
+   * if it is the result of `schema`, an object literal in the call, declared `as const`, or a typed Schema of
+   * apache-arrow.
    *
-   * Throws `TableAlreadyExists` if the table exists and `mode` is `create`, and `SchemaValidation` for rows that do
-   * not fit.
+   * Throws `TableAlreadyExists` if the table exists and `mode` is `create`. Throws `SchemaValidation` for rows that do
+   * not fit the schema.
    */
   async createTable<const S extends SchemaInput>(
     id: Unlisted<C>,
@@ -224,13 +230,15 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
     data: TableData<NoInfer<R>>,
     options?: CreateTableOptions & { readonly schema?: undefined },
   ): Promise<Table<R extends Untold ? Row : R>>
-  /** Create a table from rows. Column types are inferred from the rows, and so is the type of the rows that are read. */
+  /**
+   * Create a table from rows. The types of the columns, and the TypeScript type of its rows, are inferred from `data`.
+   */
   async createTable<D extends object>(
     id: Unlisted<C>,
     data: Iterable<D> | AsyncIterable<D>,
     options?: CreateTableOptions & { readonly schema?: undefined },
   ): Promise<Table<InferredRow<D, I>>>
-  /** Create a table from rows of an unknown kind. */
+  /** Create a table from rows whose columns are not known at compile time. */
   async createTable(
     id: Unlisted<C>,
     data: TableData,
@@ -264,7 +272,7 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
   }
 
   async #createParents(path: readonly string[], call: CallOptions): Promise<void> {
-    // The idempotency key belongs to the creation of the table. Creating the parents is idempotent without a key.
+    // Use the idempotency key only to create the table. Creating the parents is idempotent without a key.
     const { idempotencyKey: _, ...parents } = call
     for (let depth = 1; depth < path.length; depth++) {
       await this.operations.createNamespace({ id: path.slice(0, depth), mode: 'ExistOk' }, parents)
@@ -272,11 +280,11 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
   }
 
   /**
-   * Create a materialized view: a table that holds the result of a query over another table as of its last refresh
+   * Create a materialized view: a table with the result that a query over another table had at the last refresh
    * (`Table.refresh`). Only a refresh changes the view.
    *
-   * Throws `TableAlreadyExists` if the name is taken, and `ColumnNotFound`, `InvalidInput` or `SchemaValidation` if
-   * the query does not fit the source. Throws `InvalidTableState` if `withData` is set and the first refresh fails:
+   * Throws `TableAlreadyExists` if a table has the name. Throws `ColumnNotFound`, `InvalidInput` or `SchemaValidation`
+   * if the query does not fit the source. Throws `InvalidTableState` if `withData` is true and the first refresh fails;
    * the view then exists and is empty.
    */
   async createView<N extends Named<C>>(id: N, options: CreateViewOptions): Promise<Table<RowsAt<C, N>>>
@@ -309,9 +317,9 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
   }
 
   /**
-   * Open an existing table. The handle follows the table when it is renamed. After the table is dropped, calls of the
-   * handle throw `TableNotFound`, even if another table has taken the name. Throws `TableNotFound` if there is no
-   * such table.
+   * Open an existing table. The handle refers to this table even after it is renamed. After the table is dropped, calls
+   * of the handle throw `TableNotFound`, even if a new table has the same name. Throws `TableNotFound` if the table
+   * does not exist.
    */
   async openTable<N extends Named<C>>(id: N, options?: CallOptions): Promise<Table<RowsAt<C, N>>>
   async openTable<R extends object = Row>(id: Unlisted<C>, options?: CallOptions): Promise<Table<R>>
@@ -325,8 +333,8 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
   }
 
   /**
-   * Return a handle that resolves the name with every call, so it may refer to different tables over time. Sends no
-   * request.
+   * Return a handle that looks up the name in every call, so after a drop or a rename it may refer to another table.
+   * Sends no request, and does not check whether the table exists.
    */
   table<N extends Named<C>>(id: N): Table<RowsAt<C, N>>
   table<R extends object = Row>(id: Unlisted<C>): Table<R>
@@ -353,7 +361,7 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
     await this.operations.renameTable(request, parse(callShape, options, 'renameTable'))
   }
 
-  /** Drop a table. Throws `TableNotFound` if there is no such table. */
+  /** Drop a table. Throws `TableNotFound` if the table does not exist. */
   async dropTable(id: Identifier, options: CallOptions = {}): Promise<void> {
     const call = parse(callShape, options, 'dropTable')
     await this.operations.dropTable({ id: tablePathOf('dropTable', id) }, call)
@@ -380,8 +388,8 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
   }
 
   /**
-   * Drop a namespace. Throws `NamespaceNotFound` if it does not exist and `mode` is `fail`, and `NamespaceNotEmpty`
-   * if it is not empty and `behavior` is `restrict`.
+   * Drop a namespace. Throws `NamespaceNotFound` if the namespace does not exist and `mode` is `fail`. Throws
+   * `NamespaceNotEmpty` if the namespace is not empty and `behavior` is `restrict`.
    */
   async dropNamespace(id: Identifier, options: DropNamespaceOptions = {}): Promise<void> {
     const {
@@ -404,14 +412,16 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
     return (await this.operations.listNamespaces(request, call)).namespaces
   }
 
-  /** List index builds, backfills and view refreshes that are under way or ended recently, newest first. */
+  /**
+   * List the jobs that are queued, are running, or ended recently: index builds, backfills, refreshes. Newest first.
+   */
   async listJobs(options: CallOptions = {}): Promise<readonly JobInfo[]> {
     return listJobs(this.operations, parse(callShape, options, 'listJobs'))
   }
 
   /**
-   * Cancel a job: none of its work becomes visible. A job that has ended stays as it is. Returns false if no job has
-   * this id, or the job is no longer known.
+   * Cancel a job, so that none of its work becomes visible. Has no effect on a job that has ended. Returns false if no
+   * job has this id, or if the job ended so long ago that its record was removed.
    */
   async cancelJob(id: string, options: CallOptions = {}): Promise<boolean> {
     const job = parse(string('nonEmpty'), id, 'cancelJob: the id')
@@ -419,9 +429,9 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
   }
 
   /**
-   * Open a read-only namespace with all tables, tags and versions as they are now. Later commits do not show in it.
-   * The files that the snapshot needs are kept until it is closed or its process ends (its worker, if a worker opened
-   * it).
+   * Open a read-only namespace with all tables, tags and versions as they are now. Later commits are not visible in
+   * this namespace. The files that the snapshot needs are kept until the snapshot is closed. They are also released
+   * when the process ends, or the worker thread that opened the snapshot.
    *
    * Throws `Unsupported` if another process has the root open.
    */
@@ -431,19 +441,18 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
   }
 
   /**
-   * Run `work`, and commit everything that it did through `tx` as one change: any number of tables, tags and
-   * namespaces. If `work` throws, nothing is committed. Reads through `tx` see the writes of the transaction, and
-   * otherwise one state.
+   * Run `work`, and commit all changes that it made through `tx` as one atomic change. The changes may concern any
+   * number of tables, tags and namespaces. If `work` throws, nothing is committed. All reads through `tx` see the same
+   * state of the root, plus the earlier writes of the transaction.
    *
-   * If another commit changed something that `work` read, `work` runs again from its beginning, so it should have no
-   * other effects. Versions and transaction ids that calls return inside `work` are provisional. A table gets one new
-   * version, however many calls changed it.
+   * If another commit changed something that `work` read, `work` runs again from its beginning. So `work` should have
+   * no effects outside of `tx`. Inside `work`, returned versions and transaction ids are provisional. Each changed
+   * table gets one new version, however many calls changed it.
    *
-   * Inside `work`, calls through this namespace and its table handles throw `InvalidInput`: such a call would neither
-   * see the transaction nor be part of it. Use `tx.table(...)`. To read the state before the transaction, use a
-   * `snapshot()`.
+   * Inside `work`, calls through this namespace and its table handles throw `InvalidInput`, because they would not be
+   * part of the transaction. Use `tx.table(...)` instead. To read the state before the transaction, use a `snapshot()`.
    *
-   * Returns the result of `work`. Throws what `work` throws, `ConcurrentModification` after 20 conflicts, and
+   * Returns the result of `work`. Throws the errors of `work`, `ConcurrentModification` after 20 conflicts, and
    * `Unsupported` if another process has the root open.
    *
    * ```js
@@ -471,18 +480,18 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
   }
 
   /**
-   * Yield a number that grows with every commit by any process: first the current number, then each new one. Throws
-   * `signal.reason` when the signal aborts, and `Unsupported` if another process has the root open.
+   * Yield a number that grows with every commit by any process. Yields the current number first, and a new number after
+   * commits. Throws `signal.reason` when the signal aborts, and `Unsupported` if another process has the root open.
    */
   watch(options: CallOptions = {}): AsyncIterable<number> {
     return this.#localFeatures('watching').watch(parse(callShape, options, 'watch'))
   }
 
   /**
-   * Run all maintenance now, including tasks that the background would postpone: compact tables, update indexes,
-   * expire old versions, delete unreferenced files, write a checkpoint. Calling it is never required.
+   * Run all maintenance now: compact tables, update indexes, expire old versions, delete unreferenced files, and write
+   * a checkpoint. This includes tasks that background maintenance would postpone. A call is never required.
    *
-   * The result lists the readers and jobs that keep expired files from being deleted. Throws `Unsupported` if another
+   * The result lists the readers and jobs because of which old files were not deleted. Throws `Unsupported` if another
    * process has the root open.
    */
   async optimize(options: CallOptions = {}): Promise<Optimized> {
@@ -490,11 +499,10 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
   }
 
   /**
-   * Return the id of the table at a location, or null if no table is known there. For a deregistered table, returns
-   * the last id that it had.
+   * Return the path (namespaces, then name) of the table whose files are at a location. Returns null if no table is
+   * known at this location. For a deregistered table, returns its last path.
    *
-   * Throws `InvalidInput` if `location` is not a location of this root, and `Unsupported` if another process has the
-   * root open.
+   * Throws `InvalidInput` if `location` is not in this root, and `Unsupported` if another process has the root open.
    */
   async tableAt(location: string, options: CallOptions = {}): Promise<readonly string[] | null> {
     const call = parse(callShape, options, 'tableAt')
@@ -502,20 +510,20 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
   }
 
   /**
-   * Return facts about the open root: cache contents, how far this process has read the log, and counts of its
-   * maintenance. Reads no file. Throws `Unsupported` for a snapshot, and if another process or thread has the root
-   * open.
+   * Return statistics of the open root: the content of the cache, the newest slot that this process has read, and the
+   * number of runs of each maintenance task. Reads no file. Throws `Unsupported` for a snapshot, and if another process
+   * or thread has the root open.
    */
   stats(): RootStats {
     return this.#localFeatures('the state of a root').stats()
   }
 
   /**
-   * Verify the whole root as it is now: the log, everything derived from it, and every column of every version,
-   * against their checksums and against each other. Other processes may write meanwhile. With `repair`, damaged files
-   * that can be derived from the log are rebuilt; the log and data files are never changed.
+   * Verify the checksums and the consistency of the whole root as it is now: the log, all files that are derived from
+   * the log, and every column of every version. Other processes may write at the same time. With `repair`, damaged
+   * files that can be derived from the log are rebuilt. The log and data files are never changed.
    *
-   * The result lists the problems; they are not thrown. Throws `PermissionDenied` for a repair of a root that is
+   * Damage is not thrown: the result lists the problems. Throws `PermissionDenied` if `repair` is true and the root is
    * opened read-only, and `Unsupported` if another process has the root open.
    */
   async verify(options: VerifyOptions = {}): Promise<Verification> {
@@ -527,7 +535,7 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
     throw unsupported(`${what} needs a namespace that connect() or connectWorker() opened in this process`)
   }
 
-  /** Wait until commits that have begun end, and refuse further ones. */
+  /** Close the namespace: wait until running commits have ended, and refuse new calls. */
   close(): Promise<void> {
     return this.#close()
   }
@@ -570,6 +578,6 @@ function pathOf(call: string, id: Identifier): readonly string[] {
 
 function tablePathOf(call: string, id: Identifier): readonly string[] {
   const path = pathOf(call, id)
-  if (path.length === 0) throw invalidInput(`${call}: ${quote(id)} is not the name of a table`)
+  if (path.length === 0) throw invalidInput(`${call}: the name of a table is needed, got ${quote(id)}`)
   return path
 }

@@ -1,4 +1,4 @@
-/** Converts the keys of `Search.orderBy` to wire fields. A key is a text such as `year desc`, or an object. */
+/** Converts the sort keys of `Search.orderBy` to wire fields. A key is a text such as `year desc`, or an object. */
 import { invalidInput, quote } from '../errors.js'
 import type { Request } from '../protocol/calls.js'
 import { parse } from '../protocol/parse.js'
@@ -6,9 +6,9 @@ import { array, boolean, options as declare, either, string, withHints } from '.
 
 /** A sort key of `Search.orderBy`. */
 export interface Order<N extends string = string> {
-  /** A column of the answer or of the table. If no column has the name, an SQL expression. */
+  /** Name of a column of the answer or of the table. If no column has this name, the text is an SQL expression. */
   readonly column: N
-  /** Whether the smallest value comes first. Default true. */
+  /** Whether the order is ascending: smallest value first. Default true. */
   readonly ascending?: boolean | undefined
   /** Whether NULL comes before all values. Default false. */
   readonly nullsFirst?: boolean | undefined
@@ -35,7 +35,7 @@ const orderKeys = array(
 
 type WireKey = NonNullable<Request<'queryTable'>['order_by']>[number]
 
-/** Return the wire fields of sort keys. Throws `InvalidInput` for a text that is not a column with an order. */
+/** Return the wire fields of sort keys. Throws `InvalidInput` for a text that is not a column with a direction. */
 export function orderFields(keys: readonly (string | Order)[]): readonly WireKey[] {
   return parse(orderKeys, keys, 'orderBy').map(key => {
     const { column, ascending, nullsFirst } = typeof key === 'string' ? orderOfText(key) : key
@@ -47,14 +47,17 @@ export function orderFields(keys: readonly (string | Order)[]): readonly WireKey
   })
 }
 
-/** A name in double quotes, in backticks, or without blanks; then optionally a direction and a place of NULL. */
+/**
+ * Pattern of a sort key: a name in double quotes, in backticks, or without blanks. An optional `asc` or `desc` follows,
+ * and then an optional `nulls first` or `nulls last`.
+ */
 const keyText =
   /^\s*(?:"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^\s"`]\S*))(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?\s*$/i
 
 function orderOfText(text: string): Order {
   const found = keyText.exec(text)
   if (found === null) {
-    throw invalidInput(`orderBy: ${quote(text)} is not a column with an order`, {
+    throw invalidInput(`orderBy: ${quote(text)} is not a column name with an optional direction`, {
       hint: `write orderBy('year desc') or orderBy('year desc nulls first'); a name with blanks needs quotes: orderBy('"${text.replaceAll('"', '""')}"')`,
     })
   }

@@ -1,6 +1,6 @@
 /**
- * Reads the rows and the schemas of replies, and converts them for callers. A process that has only a client loads this
- * module lazily (`import-replies.ts`), because the code that reads Arrow data is a third of a client.
+ * Reads the rows and the schemas of replies, and converts them for callers. A process that has only a client, without
+ * an engine, loads this module lazily (`import-replies.ts`), because this code is a third of the client's size.
  */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
@@ -19,13 +19,13 @@ export { schemaFromJson } from '../arrow/schema-from-json.js'
 export { rowObjects } from './row-objects.js'
 export { concatChunks, takeBatch, toArrowTable }
 
-/** Rows of a reply. */
+/** The rows of a reply, and their schema. */
 interface Rows {
   readonly schema: Schema
   readonly batches: readonly Batch[]
 }
 
-/** Return schema and batches of a reply, in either representation. */
+/** Return the schema and the batches of a reply, which has them as batches (in this process) or as Arrow IPC bytes. */
 export function readReply(reply: ArrowReply): Rows {
   if (reply instanceof ReadRows) return reply
   const { chunks } = reply
@@ -59,7 +59,10 @@ interface ScanPage {
   readonly next: number
 }
 
-/** Read a page of a scan. `cursor`: the column with the offsets of the rows, which is left out unless it is selected. */
+/**
+ * Read a page of a scan. `cursor`: the name of the column with the offsets of the rows. `isSelected`: whether the
+ * caller selected this column; if not, the page does not have it.
+ */
 export function scanPage(reply: ArrowReply, cursor: string, isSelected: boolean): ScanPage {
   const { schema, batches } = readReply(reply)
   const number = numberColumn(schema, cursor)
@@ -69,7 +72,7 @@ export function scanPage(reply: ArrowReply, cursor: string, isSelected: boolean)
   const count = parts.reduce((sum, part) => sum + part.length, 0)
   const last = batches.at(-1)
   return {
-    // A page of many small fragments is still one batch.
+    // The engine returns a batch per fragment. Join them, because a page must be one batch.
     rows: new ReadRows(reply.version, answer, parts.length === 0 ? [] : [concatBatches(parts)]),
     count,
     next:
@@ -80,11 +83,14 @@ export function scanPage(reply: ArrowReply, cursor: string, isSelected: boolean)
 /** A page of taken rows. */
 export interface TakenRows {
   readonly schema: Schema
-  /** One batch with the rows of the page, or none. */
+  /** One batch with the rows of the page. Empty if the page has no rows. */
   readonly batches: readonly Batch[]
 }
 
-/** Read rows that were asked for by `numbers`, in this order. `column`: as `cursor` of `scanPage`, with the numbers. */
+/**
+ * Read the rows with the given `numbers`, in this order. `column`: the name of the column with the numbers.
+ * `isSelected`: whether the caller selected this column; if not, the result does not have it.
+ */
 export function takenRows(
   reply: ArrowReply,
   column: string,
@@ -104,16 +110,21 @@ export function takenRows(
 
 function numberColumn(schema: Schema, name: string): number {
   const number = schema.fields.findIndex(field => field.name === name)
-  assert(number !== -1, `a query that asks for ${name} gives it`)
+  assert(number !== -1, `the reply has the requested column ${name}`)
   return number
 }
 
-/** Return a function that leaves out item `left` of a list; -1: no item. */
+/**
+ * Return a function that copies a list without the item at index `left`. If `left` is -1, it returns the list itself.
+ */
 function allBut(left: number): <T>(list: readonly T[]) => readonly T[] {
   return list => (left === -1 ? list : list.filter((_, i) => i !== left))
 }
 
-/** Return the positions in `found` of the requested rows; null if `found` has exactly these rows in this order. */
+/**
+ * Return the positions of the requested `numbers` in `found`, without numbers that are not found. Null if `found`
+ * equals `numbers`, so that no row must be moved.
+ */
 function positionsOf(numbers: readonly number[], found: BigUint64Array): Uint32Array | null {
   if (numbers.length === found.length && numbers.every((number, i) => Number(found[i]!) === number))
     return null

@@ -1,11 +1,11 @@
-/** Converts batches to objects, a few rows at a time. */
+/** Converts batches to row objects. Pauses regularly, so that the event loop is not blocked. */
 import type { Batch } from '../arrow/column.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { batchToRows } from '../arrow/values.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { RowObject, RowsOptions } from './rows-options.js'
 
-/** Cells that are converted between two checks of the clock. */
+/** Approximate number of cells that are converted between two checks of the clock. */
 const cellsAtOnce = 8 * 1024
 
 /** Return the rows of batches as objects, in order. */
@@ -23,7 +23,7 @@ export async function rowObjects(
       if (pacer.due()) await pacer.pause()
     }
   }
-  // A synchronous iterable needs no await per batch.
+  // `for await` would wait for each batch of a synchronous iterable.
   if (Symbol.iterator in batches) for (const batch of batches) await add(batch)
   else for await (const batch of batches) await add(batch)
   return rows

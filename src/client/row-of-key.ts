@@ -1,4 +1,4 @@
-/** Reads the row with a key. */
+/** Implementation of `Table.get`: reads the row with a given key. */
 
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import { inBackticks } from '../primitives/in-backticks.js'
@@ -8,7 +8,7 @@ import type { Search } from './search.js'
 
 const defaultColumn = 'id'
 
-/** Return the first row of `query` whose column `on` equals `key`, or null. Default for `on`: `id`. */
+/** Return the first row of `query` whose column `on` (default `id`) equals `key`, or null if no row has the key. */
 export async function rowOfKey(
   query: Search,
   key: unknown,

@@ -1,4 +1,4 @@
-/** Types that calls derive from the type of a table's rows. `R` is `Row` if the columns are not known. */
+/** Types derived from `R`, the type of a table's rows. `R` is `Row` if the columns are not known at compile time. */
 import type { ParameterScalar, ParameterValue } from '../protocol/parameters.js'
 import type { SqlFragment } from '../sql/syntax/sql-fragment.js'
 import type { RowInput } from './table-data.js'
@@ -8,7 +8,7 @@ type IsKnown<R extends object> = [keyof R] extends [never] ? false : string exte
 
 type InBackticks = `\`${string}\``
 
-/** A key column of a merge, which may be in backticks. */
+/** The name of a key column of a merge. It may be written in backticks. */
 export type KeyName<R extends object> = IsKnown<R> extends true ? ColumnName<R> | InBackticks : string
 
 /** The name of a column. */
@@ -17,25 +17,28 @@ export type ColumnName<R extends object> = IsKnown<R> extends true ? keyof R & s
 /** The columns that a search adds. */
 export type AddedColumn = '_distance' | '_score' | '_relevance_score' | '_rowid' | '_highlights'
 
-/** Columns that every table can return. */
+/** The generated columns that every table has. */
 type NumberColumn = '_rowid' | '_rowoffset'
 
-/** The names in a selection: columns, fields of struct columns, and columns that a search adds. `T`: the rows of the table. */
+/**
+ * The names that `select` accepts: columns, fields of struct columns, and columns that a search adds. `T`: the type of
+ * the table's rows.
+ */
 export type SelectedName<R extends object, T extends object = R> =
   IsKnown<T> extends true
     ? ((keyof R | keyof T) & string) | `${keyof T & string}.${string}` | AddedColumn | NumberColumn
     : string
 
-/** The columns that a condition may name. A column that a search adds is there after `postfilter`. */
+/** The columns that a condition may name. The columns that a search adds need `postfilter`. */
 export type FilterColumn<T extends object> =
   IsKnown<T> extends true ? (keyof T & string) | AddedColumn | NumberColumn : string
 
-/** Rows reduced to the selected columns, plus the columns that a search adds. `T`: the rows of the table. */
+/** Rows with only the selected columns and the columns that a search adds. `T`: the type of the table's rows. */
 export type Selected<R extends object, K extends PropertyKey, T extends object = R> = {
   readonly [P in K | (keyof R & AddedColumn)]: Cell<R, T, P>
 }
 
-/** Rows of selected expressions: the type of the column if the expression is the name of a column. */
+/** Rows of selected expressions. If an expression is the name of a column, the value has the type of the column. */
 export type Computed<
   R extends object,
   C extends Readonly<Record<string, string | SqlFragment>>,
@@ -59,35 +62,37 @@ type Direction = 'asc' | 'desc' | 'ASC' | 'DESC'
 type Nulls = 'nulls first' | 'nulls last' | 'NULLS FIRST' | 'NULLS LAST'
 type Ordered<N extends string> = N | `${N} ${Direction}` | `${N} ${Nulls}` | `${N} ${Direction} ${Nulls}`
 
-/** The columns by which rows can be ordered. `T`: the rows of the table. */
+/** The names of columns by which rows can be ordered. `T`: the type of the table's rows. */
 export type OrderedName<R extends object, T extends object> =
   IsKnown<T> extends true
     ? ((keyof R | keyof T) & string) | AddedColumn | NumberColumn | `${keyof T & string}.${string}`
     : string
 
-/** A sort key as text: a column, its direction, and the place of NULL. */
+/** A sort key as text: the name of a column, its direction, and `nulls first` or `nulls last`. */
 export type OrderText<R extends object, T extends object> =
   IsKnown<T> extends true
     ? Ordered<OrderedName<R, T>> | Ordered<`"${string}"`> | Ordered<InBackticks>
     : string
 
-/** For each column, a value, or an expression over the old row (`` sql`price * 2` ``). */
+/** The argument of `update`: for each column a new value, or an expression over the old row (`` sql`price * 2` ``). */
 export type Assignments<R extends object = Readonly<Record<string, unknown>>> =
   IsKnown<R> extends true
     ? { readonly [K in keyof R]?: ParameterValue | SqlFragment }
     : Readonly<Record<string, ParameterValue | SqlFragment>>
 
-/** A value of a key column. */
+/** The type of a key for a key column whose values have the type `V`. */
 export type KeyOf<V> = unknown extends V
   ? Exclude<ParameterScalar, null>
   : V extends number | bigint
     ? number | bigint
     : Exclude<V, null>
 
-/** Rows to write that may leave out columns. */
+/** Rows to write. They may leave out any column. */
 export type PartialInput<R extends object> = IsKnown<R> extends true ? Partial<RowInput<R>> : object
 
-/** Rows whose 64-bit integers are read as `I`. The type of a row does not tell them from other numbers. */
+/**
+ * The type of a value if 64-bit integers are read as `I`. A number may become `I`, because its width is not known here.
+ */
 type WithInt64<V, I> = unknown extends V
   ? V
   : V extends number | bigint
@@ -102,7 +107,7 @@ type WithInt64<V, I> = unknown extends V
 
 type FloatColumn = '_distance' | '_score' | '_relevance_score'
 
-/** Rows as `toArray` returns them with the option `int64`. */
+/** The type of the rows that `toArray` returns with the options `O`; `int64` sets the type of 64-bit integers. */
 export type RowsAs<R extends object, O extends { readonly int64?: unknown }> = O extends {
   readonly int64: infer I
 }

@@ -6,13 +6,13 @@ import { oneOf, optionFields, options } from '../protocol/shape.js'
 /** Options of methods that return rows as objects. */
 export interface RowsOptions extends CallOptions {
   /**
-   * Representation of 64-bit integers: `number` (throws beyond 2^53), `bigint` or `string`. Default: the option `int64`
-   * of the connection, or `number`.
+   * Representation of 64-bit integers: `number` (default), `bigint` or `string`. `number` throws for values beyond
+   * 2^53.
    */
   readonly int64?: ReadOptions['int64'] | undefined
   /**
-   * Representation of vectors: typed arrays (`typed`, the default), or plain arrays (`array`), which JSON.stringify
-   * and test matchers handle better.
+   * Representation of vectors: typed arrays (`typed`, the default) or plain arrays (`array`). JSON.stringify and test
+   * matchers work better with plain arrays.
    */
   readonly vectors?: ReadOptions['vectors'] | undefined
 }
@@ -35,7 +35,7 @@ export function withInt64(options: RowsOptions, int64: ConnectionInt64): RowsOpt
 
 export type RowObject = Record<string, unknown>
 
-/** Return the options of the call, without the options of representation. */
+/** Return the options without `int64` and `vectors`, which operations do not accept. */
 export function callOptions({ int64: _, vectors: __, ...call }: RowsOptions): CallOptions {
   return call
 }

@@ -1,7 +1,7 @@
 /**
- * Runs a scan as many small queries of one version, each continuing where the previous one ended. Client and server
- * hold only one page in memory, over any transport. The cost of a page depends on its own rows only: rows before it
- * are skipped by metadata.
+ * Runs a scan as many small queries of one version. Each query continues where the previous query ended. So client and
+ * server have only one page in memory, over any transport. The cost of a page depends on its own rows only, because the
+ * engine skips earlier rows by metadata.
  */
 import { Pacer } from '../primitives/pacer.js'
 import { type MaybePromise, whenResolved } from '../primitives/task.js'
@@ -14,14 +14,16 @@ type QueryRequest = Request<'queryTable'>
 
 const cursor = '_rowoffset'
 
-/** Return whether the answer is a plain scan: rows in row order, without groups. */
+/**
+ * Return whether a request is a scan: all its rows in row order, without a search, groups, distinct rows or an order.
+ */
 export function isScan(request: QueryRequest): MaybePromise<boolean> {
   const { vector, full_text_query, distinct, order_by } = request
   if (vector !== null || full_text_query !== undefined || distinct === true) return false
   return (order_by ?? []).length === 0 && whenResolved(isOfGroups(request), isOfGroups => !isOfGroups)
 }
 
-/** Yield the answer of a scan, `rows` rows at a time. */
+/** Yield the answer of a scan in pages of at most `rows` rows. */
 export async function* scanPages(
   operations: Operations,
   request: QueryRequest,

@@ -4,15 +4,15 @@ import { typeName } from '../arrow/type-name.js'
 import type { Field, Schema } from '../arrow/types.js'
 import { fieldIdKey } from '../query/plan-query.js'
 
-/** Changes of columns, by name. Columns in none of the lists are unchanged. */
+/** The changes of columns between two versions. Columns in none of the lists are unchanged. */
 export interface SchemaDifference {
-  /** Columns of the later version only. */
+  /** Names of columns that only the version `to` has. */
   readonly added: readonly string[]
-  /** Columns of the earlier version only. */
+  /** Names of columns that only the version `from` has. */
   readonly removed: readonly string[]
-  /** Columns whose name differs. */
+  /** Old and new names of renamed columns. */
   readonly renamed: readonly { readonly from: string; readonly to: string }[]
-  /** Columns whose type differs, under their later names. Types as Arrow writes them. */
+  /** Columns whose type changed, under their names in the version `to`, with the Arrow names of both types. */
   readonly retyped: readonly { readonly name: string; readonly from: string; readonly to: string }[]
 }
 
@@ -22,7 +22,7 @@ export interface SharedColumn {
   readonly to: Field
 }
 
-/** Compare schemas from queries with `differs_from`, whose fields carry their ids. */
+/** Compare two schemas from queries with `differs_from`. Only such schemas have field ids in the metadata of fields. */
 export function schemaDifference(from: Schema, to: Schema): SchemaDifference {
   const shared = sharedColumns(from, to)
   const own = ({ fields }: Schema, side: keyof SharedColumn) => {
@@ -41,7 +41,7 @@ export function schemaDifference(from: Schema, to: Schema): SchemaDifference {
   }
 }
 
-/** Return the columns that both schemas have. */
+/** Return the columns that both schemas have, in the order of the schema `to`. */
 export function sharedColumns(from: Schema, to: Schema): readonly SharedColumn[] {
   const before = new Map(from.fields.map(field => [idOf(field), field]))
   return to.fields.flatMap(field => {

@@ -1,4 +1,4 @@
-/** Schemas that callers write as text, and the types of their rows. */
+/** Schemas that callers write as text, and the TypeScript types of their rows. */
 import type { RowOfFields } from '../arrow/row-type.js'
 import { typeFromText } from '../arrow/type-text.js'
 import type { DataType, Field, Schema } from '../arrow/types.js'
@@ -7,7 +7,7 @@ import { given } from '../protocol/shape.js'
 import type { Row, RowInput } from './table-data.js'
 
 /**
- * Columns by name: the text of a type, an object of columns (a struct), or an array with one of these (a list).
+ * Types of columns by name. A type is a text, an object of columns (a struct), or an array with one type (a list).
  *
  *     { id: 'int64!', tags: 'string[]', meta: { lang: 'string' }, parts: [{ from: 'int32', to: 'int32' }] }
  */
@@ -15,12 +15,12 @@ export interface Columns {
   readonly [name: string]: ColumnText
 }
 
-/** The type of a column, as `schema` takes it. */
+/** The type of a column in the argument of `schema`. */
 export type ColumnText = string | Columns | readonly [string | Columns]
 
 declare const columnsOf: unique symbol
 
-/** A schema with the columns `C` that it was made of. They exist only for the compiler. */
+/** A schema, together with the type `C` of the argument of `schema`. `C` exists only for the compiler. */
 export interface TypedSchema<C extends Columns = Columns> extends Schema {
   readonly [columnsOf]?: C
 }
@@ -31,7 +31,7 @@ export type SchemaInput = Schema | ArrowSchema
 /** Accepts any value. The code that uses the schema checks it (arrow/given-schema), and throws `SchemaValidation`. */
 export const schemaShape = given<SchemaInput>('a schema', () => true)
 
-/** A Schema of any version of apache-arrow, as far as it is used here. */
+/** The members that this module uses of a Schema of any version of apache-arrow. */
 interface ArrowSchema {
   readonly fields: readonly {
     readonly name: string
@@ -42,15 +42,15 @@ interface ArrowSchema {
 }
 
 /**
- * Make a schema from the types of its columns, as text. The rows of a table with this schema are typed. `!` after a
- * type: no row has null in the column.
+ * Make a schema from texts of the types of its columns. TypeScript derives the types of the rows from the schema. A `!`
+ * after a type means that the column has no nulls.
  *
  * Types: `bool`, `int8` to `int64`, `uint8` to `uint64`, `float16`, `float32`, `float64`, `string`, `binary`,
  * `binary(16)`, `date`, `timestamp`, `timestamp(us, UTC)`, `time`, `duration`, `decimal(10, 2)`, `vector(768)`,
- * `vector(768, float16)`, `map(string, int64)`, and any of them followed by `[]` for a list. Units of times are `s`,
+ * `vector(768, float16)`, and `map(string, int64)`. A type followed by `[]` is a list. Units of times are `s`,
  * `ms` (default), `us` and `ns`. An object is a struct; an array with one object is a list of structs.
  *
- * Throws `InvalidInput` for a text that is no type, with the right form.
+ * Throws `InvalidInput` for a text that is not a type. The message has the right form.
  *
  * ```js
  * const docs = await ns.createTable('docs', [], {
@@ -64,7 +64,7 @@ export function schema<const C extends Columns>(columns: C): TypedSchema<C> {
 
 function fieldsOf(columns: unknown, place: string): readonly Field[] {
   if (!isColumns(columns)) {
-    throw invalidInput(`${place}: got ${quote(columns)}, not an object of columns`, {
+    throw invalidInput(`${place}: expected an object of columns, got ${quote(columns)}`, {
       hint: "write schema({ id: 'int64!', title: 'string' })",
     })
   }
@@ -77,9 +77,12 @@ function fieldOf(name: string, column: unknown, place: string): Field {
   if (typeof column === 'string') return { name, ...typeFromText(column, place) }
   if (Array.isArray(column)) {
     if (column.length !== 1) {
-      throw invalidInput(`${place}: a list has one type for all of its elements, got ${quote(column)}`, {
-        hint: "write ['string'] or [{ from: 'int32' }]",
-      })
+      throw invalidInput(
+        `${place}: a list must have exactly one type for its elements, got ${quote(column)}`,
+        {
+          hint: "write ['string'] or [{ from: 'int32' }]",
+        },
+      )
     }
     const type: DataType = { kind: 'list', large: false, child: fieldOf('item', column[0], place) }
     return { name, type, nullable: true }
@@ -94,8 +97,8 @@ function isColumns(value: unknown): value is Columns {
 // ---- the types of rows
 
 /**
- * The type of the rows of a schema: one made by `schema`, one declared `as const`, or a Schema of apache-arrow.
- * `Int64` is the type of 64-bit integers; default: number. Columns without `!` are `| null`.
+ * The TypeScript type of the rows of a schema. The schema is the result of `schema`, an object declared `as const`, or
+ * a Schema of apache-arrow. `Int64` is the type of 64-bit integers; default: number. Columns without `!` may be null.
  *
  * ```ts
  * const docs = schema({ id: 'int64!', title: 'string' })
@@ -200,12 +203,12 @@ type Trimmed<T extends string> = T extends ` ${infer R}`
     ? Trimmed<R>
     : T
 
-/** The type of rows for a table with the schema `S`, as `readCsv` and `readJsonLines` read them. */
+/** The type of the rows that `readCsv` and `readJsonLines` return for a table with the schema `S`. */
 export type RowsFor<S> = string extends keyof RowOf<S> ? Row : RowInput<RowOf<S>>
 
 /**
- * The type of the rows of a table that was created from rows of type `I`, without a schema. Numbers are read as
- * numbers, bigints as `Int64` (default: number), arrays of numbers under the names of vectors as Float32Array.
+ * The type of the rows of a table that was created from rows of type `I`, without a schema. Numbers and bigints are
+ * read as numbers. Arrays of numbers are read as Float32Array if the name of the column means a vector (`VectorName`).
  */
 export type InferredRow<I extends object, Int64 = number> = [KeysOf<I>] extends [never]
   ? Row
@@ -216,7 +219,7 @@ export type InferredRow<I extends object, Int64 = number> = [KeysOf<I>] extends 
 /** The keys of all members of a union. */
 type KeysOf<I> = I extends unknown ? keyof I : never
 
-/** The values under a key; null for members of a union without the key. */
+/** The type of the values under a key. It includes null if a member of the union does not have the key. */
 type CellAt<I, K> = I extends unknown ? (K extends keyof I ? I[K] : null) : never
 
 type InferredCell<V, K extends string, Int64> =
@@ -243,5 +246,5 @@ type InferredValue<V, K extends string, Int64> = unknown extends V
               ? InferredRow<V, Int64>
               : unknown
 
-/** Names of columns that mean vectors (arrow/infer-type). */
+/** Names of columns whose arrays of numbers become vectors (see arrow/infer-type). */
 type VectorName = 'vector' | 'embedding' | `${string}_vector` | `${string}_embedding`

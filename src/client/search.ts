@@ -1,4 +1,4 @@
-/** Search: an immutable query builder. Each step returns a new search; a method such as `toArray` runs the query. */
+/** An immutable query builder. Methods such as `where` return a new query; methods such as `toArray` run the query. */
 import type { Batch } from '../arrow/column.js'
 import type { ArrowBatch, ArrowTable } from '../arrow/to-arrow.js'
 import { invalidInput } from '../errors.js'
@@ -64,49 +64,55 @@ type QueryRequest = Request<'queryTable'>
 
 type SearchRequest = Omit<QueryRequest, 'k'> & { readonly k?: number }
 
-/** The part of a query that the client does itself. */
+/** The parts of a query that the client computes. */
 interface ClientSteps {
-  /** The default representation of 64-bit integers. */
+  /** The representation of 64-bit integers that the connection has. Undefined: numbers. */
   readonly int64?: ConnectionInt64
-  /** The caller's fusion function. Undefined: the operation fuses the results. */
+  /** The caller's fusion function. Undefined: the engine fuses the results. */
   readonly fuse?: FuseRows | undefined
-  /** The conditions of every `where` after the first. They are joined when the query runs. */
+  /** The conditions of the second and later `where` calls. They are joined with the first when the query runs. */
   readonly conditions?: readonly Condition[]
 }
 
-/** Default limit of a search by vector or text, as in LanceDB. Groups and distinct rows have no default limit. */
+/** Default limit of a search by vector or text, like in LanceDB. With groups or distinct rows there is no default. */
 const defaultLimit = 10
 
-/** Default rows per batch. */
+/** Default of `BatchesOptions.rows`. */
 const batchRows = 8 * 1024
 
 /** Options of `batches`. */
 export interface BatchesOptions extends CallOptions {
-  /** Most rows per batch. Default 8,192. */
+  /** Maximum number of rows per batch. Default 8,192. */
   readonly rows?: number | undefined
 }
 
 export const batchesShape = declare<BatchesOptions>()({ rows: integer(1), ...callFields })
 
-/** How a hybrid search joins the results of the vector search and the text search. */
+/** Options for joining the results of the vector search and the text search of a hybrid search. */
 export interface FuseOptions {
-  /** Reciprocal rank fusion: the sum of 1 / (k + rank), with ranks from 0. The default, with `k` 60. */
+  /**
+   * Use reciprocal rank fusion: the relevance is the sum of 1 / (k + rank), with ranks from 0. The default, with `k`
+   * 60.
+   */
   readonly rrf?: { readonly k?: number | undefined } | undefined
-  /** Weighted scores: the weight of the vector search, 0 to 1; both scores are scaled to 0 to 1. Not together with `rrf`. */
+  /**
+   * Use weighted scores. The value is the weight of the vector search, 0 to 1; the text search has the remaining
+   * weight. Both scores are first scaled to 0 to 1. Not together with `rrf`.
+   */
   readonly vectorWeight?: number | undefined
-  /** Most rows that each of the two searches contributes. Default max(200, 4 x limit), independent of the offset. */
+  /** Maximum number of rows that each of the two searches contributes. Default: 4 times the limit, at least 200. */
   readonly candidates?: number | undefined
 }
 
-/** Bounds of `Search.nprobes`. */
+/** Minimum and maximum for `Search.nprobes`. */
 interface ProbesOptions {
-  /** Partitions that every query searches. */
+  /** Number of partitions that every query searches. */
   readonly min?: number | undefined
-  /** Most partitions to search while rows are missing. Default 0: no limit. */
+  /** Maximum number of partitions to search if the first `min` partitions have too few rows. Default 0: no limit. */
   readonly max?: number | undefined
 }
 
-/** The fields of a query request: each step checks its argument by the shape of its field. */
+/** The fields of a query request. Each method checks its argument by the shape of the field that it sets. */
 const fields = queryRequest.fields
 
 const distanceType = exactly(fields.distance_type.shape)
@@ -125,7 +131,7 @@ const probes = either<number | ProbesOptions>(
 interface FullTextOptions {
   /** Columns to search. Default: all columns with an FTS index, or all text columns if none has an index. */
   readonly columns?: readonly string[] | undefined
-  /** Whether to refuse columns without an index, instead of reading every row of them. Default false. */
+  /** Whether to refuse columns without an index, instead of reading all of their rows. Default false. */
   readonly requireIndex?: boolean | undefined
 }
 
@@ -155,7 +161,7 @@ export const candidatesShape = declare<Pick<FuseOptions, 'candidates'>>()({ cand
 
 /** Options of `Search.highlight`. */
 interface SearchHighlightOptions extends HighlightOptions {
-  /** Columns to highlight. Default: the columns that are searched. */
+  /** Names of the columns to highlight. Default: the searched columns. */
   readonly columns?: readonly string[] | undefined
 }
 
@@ -168,7 +174,10 @@ export const highlightShape = declare<SearchHighlightOptions>()({
   snippets: integer(1),
 })
 
-/** Rows of a text search. In a hybrid search, a row that only one of the searches found has null for the other's score. */
+/**
+ * The rows of a text search or a hybrid search. In a hybrid search, the score of a search that did not find a row is
+ * null.
+ */
 export type FoundByText<R extends object> = R extends { readonly _distance: number }
   ? { readonly [K in keyof R as K extends '_distance' ? never : K]: R[K] } & {
       readonly _distance: number | null
@@ -186,12 +195,13 @@ export type Page<R extends object, T extends object, F extends string, O> = {
     : { readonly facets: { readonly [K in F]: readonly FacetValue<Cell<object, T, K>>[] } })
 
 /**
- * A query, with or without a search. Each step returns a new query; it runs when the rows are read. If a step is given
- * twice, the last one counts, with two exceptions: conditions of several `where` are joined with AND, and a second
- * `fullText` is refused. `R` is the type of the rows, as far as it is known at compile time.
+ * A query, with or without a search. A query is immutable: methods such as `where` return a new query. The query runs
+ * when its rows are read. If a method is called twice, the last call counts, with two exceptions: the conditions of
+ * several `where` calls are joined with AND, and a second `fullText` is refused. `R` is the type of the rows, as far as
+ * it is known at compile time.
  *
- * A query is an async iterable of its rows. A scan reads and holds one page of rows at a time, as `batches` does. All
- * rows are of one version.
+ * A query is an async iterable of its rows. All rows are from one version. A scan has one page of rows in memory at a
+ * time, like `batches`.
  *
  * ```js
  * for await (const row of table.query().where('year > ?', [1950])) console.log(row.title)
@@ -209,9 +219,9 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   }
 
   /**
-   * Keep only rows for which `filter` is true: SQL with values for `?`, `$1` and `:name` from `parameters`, or a
-   * fragment made by the tag `sql`. A row must pass the filters of all `where` calls. Each filter has its own
-   * parameters; expressions of `select` use those of the first.
+   * Keep only rows for which `filter` is true. `filter` is an SQL text, or a fragment made by the tag `sql`. In a text,
+   * `?`, `$1` and `:name` take their values from `parameters`. If `where` is called several times, a row must pass all
+   * filters. Each filter has its own parameters. Expressions of `select` use the parameters of the first `where`.
    */
   where(filter: string | SqlFragment, parameters?: Parameters): Search<R, T>
   /**
@@ -233,13 +243,13 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   }
 
   /**
-   * Select what to return, in this order: names of columns, or SQL expressions keyed by column name. Default: all
-   * columns. `_distance`, `_score` and `_relevance_score` follow where the search has them.
+   * Select the columns of the answer and their order: names of columns, or SQL expressions keyed by column name.
+   * Default: all columns. A search appends its columns `_distance`, `_score` and `_relevance_score`.
    *
-   * Expressions may read these columns, `_rowid` and `_rowoffset` (the number of rows before this one in the
-   * version). They take `$1` and `:name` from the parameters of `where`; fragments made by the tag `sql` bring their
-   * own values. If an expression contains `count`, `sum`, `min`, `max` or `avg`, the answer has one row per group
-   * (see `groupBy`).
+   * Expressions may read the columns of the table, the columns that the search appends, `_rowid`, and `_rowoffset` (the
+   * number of earlier rows in the version). `$1` and `:name` take their values from the parameters of `where`.
+   * Fragments made by the tag `sql` have their own values. If an expression contains an aggregate such as `count` or
+   * `sum`, the answer has one row per group (see `groupBy`).
    *
    * ```js
    * table.query().select({ id: 'id', total: 'price * amount' })
@@ -260,12 +270,13 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   }
 
   /**
-   * Return one row per group of rows that are equal in these columns or expressions (NULL equals NULL), in order of
-   * first appearance; without keys, one row for all rows. Combine with a `select` of the keys and aggregates.
+   * Return one row per group. Rows with equal keys form a group; NULL equals NULL. `keys` are columns or SQL
+   * expressions; without keys, all rows form one group. Groups are in the order of their first rows. Use `select` to
+   * return the keys and aggregates.
    *
-   * With a text search or a `distanceRange`, groups and aggregates cover all matching rows; `limit` and `offset`
-   * count groups. A vector search without a range is refused. A hybrid search needs `fuse({ candidates })`, the
-   * number of rows to read.
+   * With a text search or a `distanceRange`, groups and aggregates cover all matching rows, and `limit` and `offset`
+   * count groups. A vector search without a `distanceRange` is refused. A hybrid search needs `fuse({ candidates })`,
+   * which limits the rows that are grouped.
    *
    * ```js
    * table.query().groupBy('city').select({ city: 'city', mean: 'avg(price)' })
@@ -276,19 +287,21 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     return this.#with({ group_by: parse(fields.group_by.shape, keys, 'groupBy') })
   }
 
-  /** Return equal rows of the answer once. With a search, this covers the same rows as `groupBy`. */
+  /** Return equal rows of the answer only once. With a search, the rows that `groupBy` would group are compared. */
   distinct(): Search<R, T> {
     return this.#with({ distinct: true })
   }
 
   /**
-   * Order the rows by columns of the answer or of the table: by the first key, then by the next. A key is a column
-   * name, optionally followed by `asc` or `desc`, then by `nulls first` or `nulls last`; or an object. A name with
-   * blanks is written in double quotes or backticks. NULL comes last unless the key says otherwise, NaN is the greatest
-   * number, text is ordered by code point. Equal rows stay in row order.
+   * Order the rows by columns of the answer or of the table: by the first key, then by the next. A key is an object, or
+   * a column name, optionally followed by `asc` or `desc`, and then by `nulls first` or `nulls last`. A name with
+   * blanks is written in double quotes or backticks.
    *
-   * With a text search or a `distanceRange`, all matching rows are ordered, and `limit` counts the first of them. A
-   * vector search without a range is refused.
+   * The default is ascending, with NULL last. NaN is greater than all numbers. Texts are ordered by code point. Rows
+   * with equal keys are in row order.
+   *
+   * With a text search or a `distanceRange`, all matching rows are ordered before `limit` cuts the answer. A vector
+   * search without a `distanceRange` is refused.
    *
    * ```js
    * table.query().orderBy('year desc', 'id')
@@ -300,7 +313,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   ): Search<S, U>
   orderBy(...keys: readonly (string | Order)[]): Search<R, T> {
     if (keys.length === 0) {
-      throw invalidInput('orderBy: no column is named', {
+      throw invalidInput('orderBy: no sort key is given', {
         hint: 'leave orderBy out if the order does not matter',
       })
     }
@@ -309,8 +322,8 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   }
 
   /**
-   * Limit the rows of the answer. Default: 10 for a search by vector or text; no limit for scans, groups and distinct
-   * rows.
+   * Limit the number of rows of the answer. Default: 10 for a search by vector or text. Scans, and queries with groups
+   * or distinct rows, have no default limit.
    */
   limit(k: number): Search<R, T> {
     return this.#with({ k: parse(fields.k.shape, k, 'limit') })
@@ -322,24 +335,24 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   }
 
   /**
-   * Set the distance: `l2` (squared), `cosine` (1 - cos), `dot` (1 - dot), or `hamming` for vectors of uint8 (number
-   * of different bits; the query holds integers from 0 to 255). Default: the distance type of the column's vector
-   * index; without an index `l2`, for lists of vectors `cosine`. An index answers only for its own distance type; for
-   * another one, every row is measured.
+   * Set the distance type: `l2` (squared), `cosine` (1 - cos), `dot` (1 - dot), or `hamming` (the number of different
+   * bits). `hamming` requires a column of vectors of uint8 and a query of integers from 0 to 255. Default: the distance
+   * type of the column's vector index. Without an index it is `l2`, or `cosine` for lists of vectors. If the index has
+   * another distance type, the search does not use the index and measures every row.
    */
   distanceType(metric: 'l2' | 'cosine' | 'dot' | 'hamming'): Search<R, T> {
     return this.#with({ distance_type: parse(distanceType, metric, 'distanceType') })
   }
 
   /**
-   * Choose the vector column to search, or a field of a struct by its path (`image.embedding`). Only needed if
-   * several columns have the dimension of the query vector.
+   * Choose the vector column to search, or a field of a struct by its path (`image.embedding`). Required only if
+   * several columns have vectors of the same dimension as the query.
    */
   column(name: string): Search<R, T> {
     return this.#with({ vector_column: parse(fields.vector_column.shape, name, 'column') })
   }
 
-  /** Keep only rows with `lower <= _distance < upper`. */
+  /** Keep only rows with `lower <= _distance < upper`. At least one of the two bounds must be given. */
   distanceRange(lower?: number, upper?: number): Search<R, T> {
     if (lower === undefined && upper === undefined) {
       throw invalidInput('distanceRange: give a lower bound, an upper bound, or both')
@@ -352,9 +365,10 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   }
 
   /**
-   * Set how many partitions of a vector index to search. A number, or `min`: at least this many. `max`: the most
-   * partitions to search while rows are missing (0, the default: no limit); with `max`, an answer may have fewer rows
-   * than match. Default: the number that the index was tuned to when it was built.
+   * Set the number of partitions of a vector index that a search visits. Default: the number that was tuned when the
+   * index was built. A number, or `min`, is the minimum. If the minimum partitions have too few rows for the answer,
+   * the search visits more partitions, at most `max` (default 0: no limit). With `max`, the answer may have fewer rows
+   * than there are matching rows.
    */
   nprobes(n: number | ProbesOptions): Search<R, T> {
     const count = parse(probes, n, 'nprobes')
@@ -367,35 +381,35 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   }
 
   /**
-   * Set how many candidates a graph search of an HNSW index keeps; at least the number of rows asked for. Default:
-   * the number that the index was tuned to when it was built.
+   * Set the number of candidates that a search in an HNSW graph keeps. A smaller number than `limit` plus `offset` is
+   * raised to this sum. Default: the number that was tuned when the index was built.
    */
   ef(n: number): Search<R, T> {
     return this.#with({ ef: parse(fields.ef.shape, n, 'ef') })
   }
 
   /**
-   * Measure exactly `n` candidates per row asked for, in each segment of a vector index. Default: the number that the
-   * index was tuned to, and more until the nearest rows no longer change. A smaller `n` is faster and finds fewer of
-   * the nearest rows. Returned distances are always exact.
+   * Set the number of candidates per requested row whose exact distance is computed, in each segment of a vector index.
+   * Default: the number that was tuned when the index was built, and more until the nearest rows no longer change. A
+   * smaller `n` is faster and finds fewer of the nearest rows. Returned distances are always exact.
    */
   refineFactor(n: number): Search<R, T> {
     return this.#with({ refine_factor: parse(fields.refine_factor.shape, n, 'refineFactor') })
   }
 
   /**
-   * Search for a text: words, of which a row must contain at least one (`a b`), or a structured query. Rows are
-   * ordered by `_score` (BM25), best first. In a hybrid search, a row is found by vector or by text, and ranked as
-   * `fuse` describes.
+   * Search by words. `query` is a text, or a structured query. A row matches a text if it contains at least one of its
+   * words. Rows are ordered by `_score` (BM25), best first. Together with a vector, this is a hybrid search: its rows
+   * match the vector or the text, and `fuse` sets their order.
    *
-   * `columns` defaults to all columns with an FTS index, or all text columns if none has an index. Columns without an
-   * index are read row by row, and analyzed with the default options of an index; with `requireIndex` they are
-   * refused.
+   * `columns` defaults to all columns with an FTS index, or to all text columns if no column has an index. For a column
+   * without an index, the search reads all rows and analyzes their texts with the default options of an index. With
+   * `requireIndex`, such a column is refused. Throws `InvalidInput` if the query already has a text search.
    */
   fullText(query: string | TextQuery, options: FullTextOptions = {}): Search<FoundByText<R>, T> {
     if (this.#request.full_text_query !== undefined) {
-      throw invalidInput('fullText: a text to look for is given twice', {
-        hint: 'join the queries: fullText({ must: [{ match: "a" }, { match: "b" }] })',
+      throw invalidInput('fullText: the query already has a text search', {
+        hint: 'join both texts in one query: fullText({ must: [{ match: "a" }, { match: "b" }] })',
       })
     }
     const { columns, requireIndex } = parse(fullTextShape, options, 'fullText')
@@ -406,29 +420,35 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   }
 
   /**
-   * Set how a hybrid search joins its two results into one list ordered by `_relevance_score`. Default: reciprocal
-   * rank fusion, 1 / (k + rank), with ranks from 0 and `k` 60. With `vectorWeight` (0 to 1): the weighted sum of both
-   * scores, each scaled from 0 for the worst to 1 for the best result; the text score has the remaining weight. A row
-   * that only one of the searches found has null for the other's score.
+   * Set how a hybrid search joins its two results into one list, which is ordered by `_relevance_score`. Default:
+   * reciprocal rank fusion, the sum of 1 / (k + rank) over both searches, with ranks from 0 and `k` 60. With
+   * `vectorWeight` (0 to 1), the relevance is the weighted sum of both scores. Each score is first scaled from 0 for
+   * the worst to 1 for the best result. The text score has the remaining weight. The score of a search that did not
+   * find the row is null.
    *
-   * `candidates`: rows that each search contributes. Default: 4 times the limit, at least 200. The default does not
-   * depend on the offset: pages of one limit are pages of one list, and so are all limits up to 50. For larger limits
-   * the default grows, and relevance scores may change; set `candidates` to keep answers of different limits
-   * consistent. Throws `InvalidInput` for a page that ends beyond the candidates, and for aggregates, groups,
-   * distinct rows or an order without `candidates`.
+   * `candidates` is the number of rows that each search contributes. Default: 4 times the limit, at least 200. The
+   * default does not depend on the offset, so pages with the same limit are parts of the same list. Set `candidates` if
+   * answers with different limits above 50 must have the same relevance scores.
    *
-   * A function receives the rows of both searches and returns how relevant each is. Its rows are returned by
-   * `toArray` only, ordered by relevance. A second `fuse` replaces the first.
+   * Throws `InvalidInput` if the last row of the page is beyond the candidates. Aggregates, groups, distinct rows and
+   * `orderBy` throw `InvalidInput` without `candidates`.
+   *
+   * `by` can be a function that receives the rows of both searches and returns the relevance of each row. The answer is
+   * ordered by this relevance, and can only be read as objects, not as Arrow data. A second `fuse` replaces the first.
    */
   fuse(by: FuseOptions): Search<R, T>
-  /** Set a function that joins the rows of both searches. `candidates`: rows of each search that it receives. */
+  /**
+   * Set a function that joins the rows of both searches. `candidates`: the number of rows of each search to pass to it.
+   */
   fuse(by: FuseRows, options?: Pick<FuseOptions, 'candidates'>): Search<R, T>
   fuse(by: FuseOptions | FuseRows, options: Pick<FuseOptions, 'candidates'> = {}): Search<R, T> {
     const fusionOption = parse(fuseBy, by, 'fuse')
     const functionOptions = parse(candidatesShape, options, 'fuse')
     const isFunction = typeof fusionOption === 'function'
     if (!isFunction && functionOptions.candidates !== undefined) {
-      throw invalidInput('fuse: candidates belongs in the object with the other options')
+      throw invalidInput('fuse: candidates is given in a second argument', {
+        hint: 'write it in the first argument, with the other options: fuse({ vectorWeight: 0.5, candidates: 500 })',
+      })
     }
     const { candidates, rrf, vectorWeight }: FuseOptions = isFunction ? functionOptions : fusionOption
     const fusion = {
@@ -442,9 +462,9 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   }
 
   /**
-   * Add `_highlights`: for each searched column (or each of `columns`), the text with the query's words marked. Words
-   * of `negative` and `mustNot` are not marked. Covers the first 16,384 UTF-16 units of the text, or the snippets
-   * with the most matches.
+   * Add the column `_highlights`: for each column of `columns` (default: the searched columns), the text of the row
+   * with the words of the query marked. Words of `negative` and `mustNot` are not marked. The text is cut after 16,384
+   * UTF-16 units. With `snippetLength`, the snippets with the most matches are returned instead.
    */
   highlight(
     options: SearchHighlightOptions = {},
@@ -458,34 +478,34 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     return this.#with<R & { readonly _highlights: Readonly<Record<string, string | null>> }>({ highlight })
   }
 
-  /** Measure every row instead of using a vector index: the answer is exact. */
+  /** Do not use a vector index. The search computes the distance of every row, so the answer is exact. */
   bypassVectorIndex(): Search<R, T> {
     return this.#with({ bypass_vector_index: true })
   }
 
   /**
-   * Search indexed rows only. Without an index, nothing is found. For vectors, it has no effect together with
-   * `bypassVectorIndex`, which measures every row.
+   * Search indexed rows only. Without an index, the answer is empty. In a vector search, this has no effect together
+   * with `bypassVectorIndex`.
    */
   fastSearch(): Search<R, T> {
     return this.#with({ fast_search: true })
   }
 
   /**
-   * Apply the filter to the rows found, not to the rows searched: the answer may be shorter than the limit. In a
-   * search by vector or by text, `limit` and `offset` count rows before the filter: pages are pages of one list, and
-   * an empty page need not be the last. In a hybrid search, they count the candidates that pass the filter.
+   * Apply the filter after the search, to the rows that the search found. So the answer may have fewer rows than the
+   * limit. In a search by vector or by text, `limit` and `offset` count rows before the filter, so a page may be empty
+   * although later pages have rows. In a hybrid search, `limit` and `offset` count the candidates that pass the filter.
    */
   postfilter(): Search<R, T> {
     return this.#with({ prefilter: false })
   }
 
-  /** Add `_rowid`. */
+  /** Add the column `_rowid`, the id of the row. */
   withRowId(): Search<R & { readonly _rowid: number }, T> {
     return this.#with<R & { readonly _rowid: number }>({ with_row_id: true })
   }
 
-  /** Return the rows as objects. Throws for int64 values beyond 2^53 unless `int64` is `bigint` or `string`. */
+  /** Return the rows as objects. Throws for 64-bit integers beyond 2^53 unless `int64` is `bigint` or `string`. */
   async toArray(options?: RowsOptions & { readonly int64?: undefined }): Promise<R[]>
   async toArray<S extends object, U extends object, const O extends RowsOptions>(
     this: Search<S, U>,
@@ -504,7 +524,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     return rowObjects(readReply(reply).batches, options)
   }
 
-  /** Return the first row, or null if there is none. Skips the rows of `offset`. Takes the options of `toArray`. */
+  /** Return the first row after `offset`, or null if there is no such row. Accepts the options of `toArray`. */
   async first(options?: RowsOptions & { readonly int64?: undefined }): Promise<R | null>
   async first<S extends object, U extends object, const O extends RowsOptions>(
     this: Search<S, U>,
@@ -517,11 +537,11 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   }
 
   /**
-   * Count the rows that match. The default limit of a text search does not apply; a limit that was set caps the number,
-   * and rows of `offset` do not count. With groups or distinct rows, counts the rows of the answer.
+   * Count the matching rows, without the rows that `offset` skips. A limit that was set is the maximum of the count.
+   * The default limit of a text search does not apply. With groups or distinct rows, counts the rows of the answer.
    *
-   * Throws `InvalidInput` for a vector search without `distanceRange` and for a hybrid search, which return a number of
-   * nearest rows.
+   * Throws `InvalidInput` for a vector search without `distanceRange` and for a hybrid search, because their limit
+   * alone decides the number of rows.
    */
   async count(options: CallOptions = {}): Promise<number> {
     const call = parse(callShape, options, 'count')
@@ -586,11 +606,11 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   }
 
   /**
-   * Yield the rows as record batches of apache-arrow. All batches are of one version: the latest when the first batch
-   * was read.
+   * Yield the rows as record batches of apache-arrow. All batches are from the version that is the newest when the
+   * first batch is read, or from the version that was checked out.
    *
-   * A scan keeps only one batch in memory, with the stored columns that the batch is cut from (at most 131,072 rows).
-   * A search, groups, distinct rows or an order computes the whole answer first.
+   * A scan has one batch in memory, and the stored columns from which the batch is cut (at most 131,072 rows). A query
+   * with a search, groups, distinct rows or an order computes the whole answer first.
    */
   async *batches(options: BatchesOptions = {}): AsyncGenerator<ArrowBatch, void, undefined> {
     const { rows = batchRows, ...call } = parse(batchesShape, options, 'batches')
@@ -600,7 +620,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     }
   }
 
-  /** Yield the answer, at most `rows` rows at a time. A scan is read page by page. */
+  /** Yield the answer in batches of at most `rows` rows. A scan is read page by page. */
   async *#pieces(rows: number, call: CallOptions): AsyncGenerator<Batch, void, undefined> {
     const resolved = this.#resolvedRequest()
     const request = resolved instanceof Promise ? await resolved : resolved
@@ -614,7 +634,9 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     }
   }
 
-  /** Return the query plan as text, step by step, with the filter as the planner understands it. Reads only metadata. */
+  /**
+   * Return the query plan as text: one line per step, with the filter as the planner parsed it. Reads only metadata.
+   */
   async explain(options: CallOptions = {}): Promise<string> {
     const call = parse(callShape, options, 'explain')
     return whenResolved(this.#resolvedRequest(), ({ id, version, ...query }) => {
@@ -632,7 +654,8 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   }
 
   /**
-   * Keep only groups for which `filter` is true: an SQL condition on keys, selected columns and aggregates. Needs groups.
+   * Keep only groups for which `filter` is true. `filter` is an SQL condition on keys, selected columns and aggregates.
+   * Requires a `groupBy`, or a `select` with an aggregate.
    *
    * ```js
    * table.query().groupBy('city').select({ city: 'city', n: 'count(*)' }).having('n > ? AND max(price) < 9', [1])
@@ -644,9 +667,9 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   }
 
   /**
-   * Prepare the query, to run it often with other values. Its SQL has parameters without values (`?`, `$1` or `:name`);
-   * the values are given when the query runs. `P` is the type of the values. `Table.prepare` prepares a query without
-   * a search.
+   * Prepare the query, to run it often with other values. Its SQL contains parameters (`?`, `$1` or `:name`) without
+   * values. Each run of the query gives the values. `P` is the type of the values. `Table.prepare` prepares a query
+   * without a vector search.
    *
    * Throws `InvalidInput` for a query with a fusion function.
    *
@@ -661,7 +684,6 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     return new PreparedQuery<R, P>(values => {
       const { filter, parameters } = this.#request
       const { conditions } = this.#steps
-      // Without values, only an empty list is the same as no list.
       if (Array.isArray(values) && values.length === 0) return this
       if (conditions === undefined && parameters === undefined) return this.#with({ parameters: values })
       return whenResolved(importJoinConditions(), ({ openConditions }) => {
@@ -673,13 +695,13 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     })
   }
 
-  /** Resolve the defaults. Returns a promise only if the parser of SQL must be loaded, so that calls begin at once. */
+  /** Return the request with all defaults. Returns a promise only if the SQL parser must first be loaded. */
   #resolvedRequest(): MaybePromise<QueryRequest> {
     const { vector = null, full_text_query, lower_bound, upper_bound, order_by, distinct } = this.#request
     const isNearest = vector !== null && full_text_query === undefined
     if (isNearest && order_by?.length && lower_bound === undefined && upper_bound === undefined) {
       throw invalidInput(
-        'orderBy: it orders all matching rows, but a vector search without a distance range has only nearest rows',
+        'orderBy: a vector search without a distance range cannot be ordered, because its limit alone decides which rows match',
         { hint: 'set distanceRange(lower, upper), or sort the rows of toArray()' },
       )
     }
@@ -702,7 +724,8 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   }
 
   #with<S extends object = R>(more: Partial<QueryRequest>): Search<S, T> {
-    // Properties after a spread in an object literal take ten times as long; small queries notice.
+    // Use Object.assign: an object literal with properties after a spread takes ten times as long, which slows small
+    // queries.
     return new Search<S, T>(this.#operations, Object.assign({}, this.#request, more), this.#steps)
   }
 }
@@ -742,5 +765,5 @@ takeNoMore(Search.prototype, {
 })
 
 function onlyRows() {
-  return invalidInput('rows of a fusion function can only be read as objects', { hint: 'use toArray()' })
+  return invalidInput('a query with a fusion function can only return objects', { hint: 'use toArray()' })
 }

@@ -1,4 +1,4 @@
-/** Converts selected columns of the client to wire fields. */
+/** Converts the selected columns of a query to wire fields. */
 import { invalidInput, quote } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
 import { type MaybePromise, whenResolved } from '../primitives/task.js'
@@ -26,22 +26,22 @@ export function columnsField(call: string, columns: Columns): Selected {
   if (typeof columns !== 'object' || columns === null) {
     const hint = typeof columns === 'string' ? `name them in an array: [${quote(columns)}]` : undefined
     throw invalidInput(
-      `${call}: columns are an array of names, or an object of SQL expressions by name, not ${quote(columns)}`,
+      `${call}: columns must be an array of names, or an object of SQL expressions by name, got ${quote(columns)}`,
       { hint },
     )
   }
   const checked = parse(columnsShape, columns, call)
   if (Object.keys(checked).length === 0) {
-    throw invalidInput(`${call}: no column is named`, {
-      hint: 'name one, or leave the list out to get all columns',
+    throw invalidInput(`${call}: the list of columns is empty`, {
+      hint: `name at least one column; to get all columns, do not call ${call}`,
     })
   }
   return { columns: isNames(checked) ? { column_names: checked } : { column_aliases: checked } }
 }
 
 /**
- * Return the wire fields of selected columns, including fragments of the tag `sql`. `known`: values of other SQL in
- * the request.
+ * Return the wire fields of selected columns, which may be fragments made by the tag `sql`. `known`: parameter values
+ * that other SQL of the request uses. Undefined: no other SQL has values.
  */
 export function selectedFields(
   call: string,
@@ -72,7 +72,9 @@ export function selects({ columns }: Selected, name: string): boolean {
   return names.some(selected => selected.toLowerCase() === name)
 }
 
-/** Return whether a row of the answer stands for a group of rows. Loads the parser of SQL if an expression has a call. */
+/**
+ * Return whether the answer has one row per group. Loads the SQL parser if a selected expression has a function call.
+ */
 export function isOfGroups({
   group_by,
   columns,

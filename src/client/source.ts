@@ -1,4 +1,4 @@
-/** Pulls items from an iterable of the caller. An aborted signal ends the wait for an item. */
+/** Reads items from an iterable of the caller. An aborted signal ends the wait for an item. */
 import { EventEmitter } from 'node:events'
 
 export class Source {
@@ -6,7 +6,7 @@ export class Source {
   readonly #isAsync: boolean
   readonly #signal: AbortSignal | undefined
   #ended = false
-  /** Rejects the pending item. */
+  /** Function that rejects the promise of the item that is being read. Null: no item is being read. */
   #rejectPending: ((reason: unknown) => void) | null = null
   readonly #aborted = () => this.#rejectPending?.(this.#signal!.reason)
 
@@ -14,7 +14,7 @@ export class Source {
     this.#isAsync = Symbol.asyncIterator in items
     this.#iterator = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]()
     this.#signal = signal
-    // An 'error' event without a listener would end the process. The iterator reports the error as well.
+    // Ignore 'error' events, because without a listener they end the process. The iterator throws the same error.
     if (items instanceof EventEmitter) items.on('error', () => {})
     signal?.addEventListener('abort', this.#aborted, { once: true })
   }
@@ -28,7 +28,7 @@ export class Source {
     return this.#isAsync ? this.#wait() : this.#noteEnd(this.#step() as IteratorResult<unknown>)
   }
 
-  /** Close the source if it has more items. Does not wait for a source that is busy with an item. */
+  /** Close the source, unless it has ended. Waits for the source to close, unless an item is still being read. */
   async close(): Promise<void> {
     this.#signal?.removeEventListener('abort', this.#aborted)
     if (this.#ended) return
@@ -40,7 +40,7 @@ export class Source {
       if (pending === null && this.#signal?.aborted !== true) await closed
       else Promise.resolve(closed).catch(() => {})
     } catch {
-      // The error of the call matters more than an error of closing its source.
+      // Ignore errors of closing the source: they would hide the error or the result of the call.
     }
   }
 
@@ -61,7 +61,7 @@ export class Source {
     })
   }
 
-  /** A source that throws has ended. */
+  /** Request the next item. If the source throws, it has ended. */
   #step() {
     try {
       return this.#iterator.next()

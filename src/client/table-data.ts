@@ -1,4 +1,4 @@
-/** The inputs that writes accept as rows, and the options of ingestion. */
+/** The types of the rows that writes accept, and the options for reading them. */
 import type { BadVectors } from '../arrow/bad-vectors.js'
 import { callback, oneOf, optionFields } from '../protocol/shape.js'
 
@@ -6,8 +6,8 @@ import { callback, oneOf, optionFields } from '../protocol/shape.js'
 export type Row = Readonly<Record<string, unknown>>
 
 /**
- * The input type of a row that is read as `R`. Nullable columns may be missing, vectors may be arrays, integers may
- * be bigints, and points in time may be strings or counts.
+ * The type of a row to write to a table from which rows are read as `R`. Nullable columns may be missing. Vectors may
+ * be arrays, integers may be bigints. Dates and times may be strings, or numbers in the unit of the column.
  */
 export type RowInput<R extends object> = string extends keyof R
   ? object
@@ -57,8 +57,8 @@ export type TableData<R extends object = Row> = TableInput<RowInput<R>>
  * - an iterable or async iterable of plain objects, of arrays of plain objects, or of Arrow tables or record batches;
  * - a stream (of Node or of the web) or another iterable of byte chunks of an IPC file or stream.
  *
- * All items of an iterable must be of the same kind. Items are read as they are needed; the iterable is closed at the
- * end of the call.
+ * All items of an iterable must be of the same kind. The call reads items when it needs them, and closes the iterable
+ * at its end.
  */
 export type TableInput<I extends object> =
   | Each<I>
@@ -70,24 +70,25 @@ export type TableInput<I extends object> =
 
 /** Progress of an ingestion. */
 export interface Progress {
-  /** Rows read so far, without skipped rows. */
+  /** Number of rows read so far, without skipped rows. */
   readonly rows: number
-  /** Bytes of these rows as Arrow data. */
+  /** Size of these rows as Arrow data, in bytes. */
   readonly bytes: number
 }
 
 /** Options of calls that take rows. */
 export interface IngestOptions {
-  /** Called after each batch of rows that was read. An error that it throws ends the call. */
+  /** Called after each batch of rows that was read. If the callback throws, the call fails with its error. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /**
-   * What to do with a bad vector: one that contains NaN, an infinity or a null, or, in plain objects, differs in
-   * length from its column. A vector is a value of a fixed_size_list of floats.
+   * Treatment of bad vectors. A vector is a value of a column of type fixed_size_list of floats. A vector is bad if it
+   * contains NaN, an infinity or a null. In plain objects, a vector is also bad if its length differs from the length
+   * of the column's vectors.
    * - `error` (default) refuses the call;
    * - `null` replaces the vector with null (throws `SchemaValidation` if the column is not nullable);
    * - `skip` leaves the row out.
    *
-   * When `null` or `skip` infers the length of a column, it is the most frequent length of its vectors; if two
+   * If no schema gives the length of a column, `null` and `skip` take the most frequent length of its vectors. If two
    * lengths are equally frequent, the call is refused.
    */
   readonly badVectors?: BadVectors | undefined

@@ -1,4 +1,4 @@
-/** The indexes of a table: options of `createIndex`, and the facts that the handle reports about indexes. */
+/** The indexes of a table: the options of `createIndex`, and the results of `listIndices` and `indexStats`. */
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import { isScalarKind } from '../indexes/kind.js'
 import type { ScalarKind } from '../indexes/scalar/probe.js'
@@ -25,49 +25,58 @@ import type { Watch } from './changes.js'
 import { pauses } from './job-ended.js'
 
 interface AnyIndexOptions extends CallOptions {
-  /** Default: the path of the column, including dots, followed by `_idx`. */
+  /** Name of the index. Default: the path of the column, including dots, followed by `_idx`. */
   readonly name?: string
-  /** Whether the index replaces another one with the same name. Default true. */
+  /** Whether the index may replace an index with the same name. Default true. */
   readonly replace?: boolean
-  /** Milliseconds to wait until the index is built, as `waitForIndex` does. Default: none, the call returns at once. */
+  /**
+   * Maximum wait for the build, in milliseconds, like `timeoutMs` of `waitForIndex`. Default: the call does not wait.
+   */
   readonly waitTimeoutMs?: number
 }
 
-/** Options of an index on scalars or lists of scalars; without `type`, of an index of the default type of the column. */
+/**
+ * Options of an index on scalars or lists of scalars. Without `type`, also of an index of the column's default type.
+ */
 export interface ScalarIndexOptions extends AnyIndexOptions {
   /**
    * `BTREE` and `BITMAP` find rows by values and ranges of values; `BITMAP` is best for few distinct values.
-   * `LABEL_LIST` finds rows by elements of lists. Default, by the type of the column: `LABEL_LIST` for lists; for
-   * vectors `IVF_HNSW_SQ` if it takes at most half of `cacheBytes`, else `IVF_PQ`; `BTREE` for all others.
+   * `LABEL_LIST` finds rows by elements of lists.
+   *
+   * The default depends on the type of the column: `LABEL_LIST` for lists, and `BTREE` for scalars. For vectors it is
+   * `IVF_HNSW_SQ` if this index takes at most half of `cacheBytes`, otherwise `IVF_PQ`.
    */
   readonly type?: ScalarKind
 }
 
 /**
- * Options of all vector indexes. Each divides rows into partitions by their nearest centroid. Elements are converted
- * to float32, as in every search: float64 values lose precision.
+ * Options of all vector indexes. A vector index assigns each row to the partition of its nearest centroid. The index
+ * converts the elements of vectors to float32, so float64 values lose precision. Searches do the same.
  */
 interface AnyVectorOptions extends AnyIndexOptions {
   /**
-   * The distance that the index is built for; a search with another distance does not use the index. Default `l2`.
-   * `hamming` is for vectors of uint8 and type `IVF_FLAT`.
+   * The distance type of the index. A search with another distance type does not use the index. Default `l2`.
+   * `hamming` requires vectors of uint8 and the type `IVF_FLAT`.
    */
   readonly distanceType?: Metric
   /**
-   * Number of partitions, 1 to 65,536, at most the number of rows. Default: about the square root of the number of
-   * rows; 1 for types with a graph.
+   * Number of partitions, 1 to 65,536, and at most the number of rows. Default: about the square root of the number of
+   * rows; for types with an HNSW graph: 1.
    */
   readonly partitions?: number
   /** Average number of rows per partition, instead of `partitions`. */
   readonly targetPartitionSize?: number
-  /** Rows per partition that k-means trains on, 1 to 65,536. Default 64. */
+  /** Number of sampled rows per partition on which k-means is trained, 1 to 65,536. Default 64. */
   readonly sampleRate?: number
-  /** Most k-means iterations, 1 to 10,000. Default 12. */
+  /** Maximum number of k-means iterations, 1 to 10,000. Default 12. */
   readonly maxIterations?: number
 }
 
 interface ProductOptions {
-  /** Number of sub-vectors, each stored as one code: a divisor of the dimension. Default: dimension / 8, rounded up. */
+  /**
+   * Number of sub-vectors, which must divide the dimension. Each is stored as one code. Default: dimension / 8, rounded
+   * up.
+   */
   readonly subVectors?: number
   /** Bits per code: 4 or 8 (default). */
   readonly bits?: number
@@ -77,28 +86,28 @@ interface GraphOptions {
   /** Edges per row in the graph, 2 to 128. More edges give better recall and take more memory. Default 16. */
   readonly m?: number
   /**
-   * Candidates considered when a row's edges are chosen, 1 to 10,000. More give better recall and a slower build.
-   * Default 100; larger in graphs of more than 2^18 rows (140 for a million).
+   * Number of candidates from which the edges of a row are chosen, 1 to 10,000. More candidates give better recall and
+   * a slower build. Default 100. In graphs of more than 2^18 rows the default is larger (140 for a million rows).
    */
   readonly efConstruction?: number
 }
 
-/** Indexes with an inverted list per partition: full vectors, one byte per element (SQ), or one bit per element (RQ). */
+/** Indexes with a list of vectors per partition, stored as full vectors, one byte per element (SQ) or one bit (RQ). */
 export interface VectorListOptions extends AnyVectorOptions {
   readonly type: 'IVF_FLAT' | 'IVF_SQ' | 'IVF_RQ'
 }
 
-/** Indexes with an inverted list per partition, and product quantization of the vectors. */
+/** Indexes with a list of vectors per partition, stored with product quantization (PQ). */
 export interface ProductListOptions extends AnyVectorOptions, ProductOptions {
   readonly type: 'IVF_PQ'
 }
 
-/** Indexes with an HNSW graph per partition: full vectors, or one byte per element (SQ). */
+/** Indexes with an HNSW graph per partition. Vectors are stored as full vectors or one byte per element (SQ). */
 export interface VectorGraphOptions extends AnyVectorOptions, GraphOptions {
   readonly type: 'IVF_HNSW_FLAT' | 'IVF_HNSW_SQ'
 }
 
-/** Indexes with an HNSW graph per partition, and product quantization of the vectors. */
+/** Indexes with an HNSW graph per partition. Vectors are stored with product quantization (PQ). */
 export interface ProductGraphOptions extends AnyVectorOptions, ProductOptions, GraphOptions {
   readonly type: 'IVF_HNSW_PQ'
 }
@@ -124,28 +133,32 @@ export interface TextIndexOptions extends AnyIndexOptions {
   /** Whether to store positions of words, which phrase queries need. Default false. */
   readonly withPosition?: boolean
   /**
-   * How a text is cut into tokens. `simple` (default) splits at white space and punctuation, `whitespace` at white
-   * space, `raw` not at all. `ngram` makes all substrings of `ngramMinLength` to `ngramMaxLength` characters. `icu`
-   * finds words of languages without spaces between words. Or the name of a tokenizer that was passed to `connect`.
+   * Tokenizer, which cuts a text into tokens:
+   * - `simple` (default) splits at white space and punctuation;
+   * - `whitespace` splits at white space;
+   * - `raw` does not split;
+   * - `ngram` makes all substrings of `ngramMinLength` to `ngramMaxLength` characters;
+   * - `icu` finds words also in languages without spaces between words;
+   * - another name is a custom tokenizer that was passed to `connect`.
    */
   readonly baseTokenizer?: string
-  /** Language of stemming and stop words. Default `English`. */
+  /** Language of the stemmer and of the stop words. Default `English`. */
   readonly language?: Language
-  /** Tokens of this many UTF-8 bytes or more are dropped; null: none is dropped. Default 40. */
+  /** Tokens with at least this number of UTF-8 bytes are dropped. Null: no token is dropped. Default 40. */
   readonly maxTokenLength?: number | null
   /** Whether to ignore case. Default true. */
   readonly lowerCase?: boolean
-  /** Whether to stem words. Default true, with `ngram` false. */
+  /** Whether to stem words. Default true; with the tokenizer `ngram`, false. */
   readonly stem?: boolean
-  /** Whether to drop stop words. Default true, with `ngram` false. */
+  /** Whether to drop stop words. Default true; with the tokenizer `ngram`, false. */
   readonly removeStopWords?: boolean
-  /** Replaces the stop words of the language. */
+  /** Stop words to use instead of the stop words of the language. */
   readonly customStopWords?: readonly string[]
   /** Whether to ignore accents. Default true. */
   readonly asciiFolding?: boolean
-  /** Characters of the shortest n-gram. Default 3. */
+  /** Length of the shortest n-grams, in characters. Default 3. */
   readonly ngramMinLength?: number
-  /** Characters of the longest n-gram. Default 3. */
+  /** Length of the longest n-grams, in characters. Default 3. */
   readonly ngramMaxLength?: number
   /** Whether to index only n-grams at the beginning of the text. Default false. */
   readonly prefixOnly?: boolean
@@ -237,11 +250,11 @@ export const createIndexShape = withHints(anyIndexShape, {
 
 /** Options of `Table.waitForIndex`. */
 export interface WaitForIndexOptions extends CallOptions {
-  /** Milliseconds to wait. Default: no limit. */
+  /** Maximum wait in milliseconds. Default: no limit. */
   readonly timeoutMs?: number
   /**
    * - `build` (default): wait until the index is built;
-   * - `all`: wait until it covers all rows, also rows that were added after the build.
+   * - `all`: wait until the index covers all rows, including rows that were added after the build.
    */
   readonly covers?: 'build' | 'all'
 }
@@ -255,19 +268,19 @@ export const waitForIndexShape = options<WaitForIndexOptions>()({
 /** An index of a table, as `listIndices` reports it. */
 export interface IndexInfo {
   readonly name: string
-  /** Changes with every new definition. */
+  /** UUID of the definition of the index. An index that replaces another index has a new UUID. */
   readonly uuid: string
   /** Paths of the indexed columns. */
   readonly columns: readonly string[]
   /** Type of the index, for example `BTREE` or `IVF_PQ`. */
   readonly type: string
   /**
-   * - `pending`: waits to be built;
-   * - `building`: is being built;
-   * - `ready`: covers all rows;
-   * - `stale`: some rows are unindexed, and queries read them one by one; or this process cannot query the terms (see
-   *   `reason`);
-   * - `failed`: could not be built (see `reason`).
+   * - `pending`: the build is queued;
+   * - `building`: the build is running;
+   * - `ready`: the index covers all rows;
+   * - `stale`: some rows are unindexed, and queries read these rows one by one; or the text analyzer of this process
+   *   differs from the analyzer that built the index, so that queries cannot use the index (see `reason`);
+   * - `failed`: the build failed (see `reason`).
    */
   readonly status: 'pending' | 'building' | 'ready' | 'stale' | 'failed'
   /** Live rows that the index covers. */
@@ -279,15 +292,15 @@ export interface IndexInfo {
   /** Size of the segments in bytes. */
   readonly bytes: number
   readonly created: Date
-  /** Why the status is `failed` or `stale`, where there is a reason. */
+  /** Reason of the status `failed` or `stale`. Absent if an index is `stale` only because of unindexed rows. */
   readonly reason?: string
 }
 
-/** Progress of an index build: `done` of the `total` rows of the current phase. A build has several phases. */
+/** Progress of the current phase of an index build. A build has several phases. */
 export interface IndexProgress {
-  /** Rows that the phase has processed. */
+  /** Number of rows that the phase has processed. */
   readonly done: number
-  /** Rows that the phase must process. */
+  /** Number of rows that the phase must process. */
   readonly total: number
   /** Name of the phase. */
   readonly phase: string
@@ -300,7 +313,7 @@ export interface IndexProgress {
 /** Coverage, build progress and measured recall of an index. */
 export interface IndexStats {
   readonly type: string
-  /** Null for indexes on scalars and texts. */
+  /** Distance type of a vector index. Null for indexes on scalars and texts. */
   readonly distanceType: string | null
   readonly status: IndexInfo['status']
   /** Live rows that the index covers. */
@@ -308,23 +321,29 @@ export interface IndexStats {
   /** Live rows that the index does not cover. */
   readonly unindexedRows: number
   readonly segments: number
-  /** Why the status is `failed` or `stale`, where there is a reason. */
+  /** Reason of the status `failed` or `stale`. Absent if an index is `stale` only because of unindexed rows. */
   readonly reason?: string
   /** Progress of the build, while the index is being built. */
   readonly progress?: IndexProgress
-  /** Recall@10 of an untuned search for sampled rows, 0 to 1, measured when the index was built. Vector indexes only. */
+  /**
+   * Recall@10 of searches with default options, 0 to 1, measured when the index was built. The queries are sampled
+   * rows. Vector indexes only.
+   */
   readonly recall?: number
-  /** Recall@10 for query points between rows and away from rows. */
+  /** Recall@10, 0 to 1, for queries that are points between rows and points away from all rows. */
   readonly recallBetween?: number
-  /** Recall@10 when a filter excludes the nearest rows. Absent for a graph that was built without cells. */
+  /**
+   * Recall@10, 0 to 1, of searches whose filter excludes the rows nearest to the query. Absent if the sampled rows form
+   * fewer than two groups, because the filter excludes one group.
+   */
   readonly recallExcluded?: number
 }
 
-/** A table, for the functions of this file. */
+/** The table to which the functions of this file apply. */
 interface IndexedTable {
   readonly operations: Operations
   readonly id: readonly string[]
-  /** Notifies of commits. Absent: the client must poll. */
+  /** Function that reports new commits. Absent: the client must poll. */
   readonly watch: Watch | undefined
 }
 
@@ -401,8 +420,8 @@ function refuseOtherFields(wireFields: object, type: ScalarKind): void {
   throw invalidInput(`createIndex: a ${type} index has no use for ${option}`, {
     hint:
       vectorOption === undefined
-        ? 'it is for text indexes: set type to FTS'
-        : 'it is for vector indexes: set type, e.g. to IVF_PQ',
+        ? 'this option is for text indexes: set type to FTS'
+        : 'this option is for vector indexes: set type, for example to IVF_PQ',
   })
 }
 
@@ -433,7 +452,7 @@ function infoOf(record: IndexRecord): IndexInfo {
   }
 }
 
-/** Return coverage and progress of an index. */
+/** Return the coverage and the build progress of an index. */
 export async function indexStatsAt(
   operations: Operations,
   at: { readonly id: readonly string[]; readonly version?: number; readonly index_name: string },
@@ -465,15 +484,15 @@ function progressOf({
 }
 
 /**
- * Wait until none of the indexes is pending or building, and, with `covers: 'all'`, no row is unindexed. Throws `IndexNotFound`, `InvalidTableState` for a failed
- * build, and `ServiceUnavailable` after `timeoutMs`.
+ * Wait until all of the indexes are built. With `covers: 'all'`, wait until they also cover all rows. Throws
+ * `IndexNotFound`, `InvalidTableState` for a failed build, and `ServiceUnavailable` after `timeoutMs` milliseconds.
  */
 export async function indexesBuilt(
   { operations, id, watch }: IndexedTable,
   names: readonly string[],
   { timeoutMs, covers = 'build', ...options }: WaitForIndexOptions,
 ): Promise<void> {
-  // The idempotency key belongs to the call that created the indexes.
+  // Leave out the idempotency key: it applies to the call that created the indexes.
   const { idempotencyKey: _, ...call } = options
   const { signal, end } =
     timeoutMs === undefined
@@ -493,13 +512,16 @@ export async function indexesBuilt(
 function isDone(indexes: readonly IndexRecord[], name: string, covers: 'build' | 'all'): boolean {
   const record = indexes.find(({ index_name }) => index_name === name)
   if (record === undefined) {
-    throw new SheafError(ErrorCode.IndexNotFound, `there is no index ${quote(name)} to wait for`)
+    throw new SheafError(
+      ErrorCode.IndexNotFound,
+      `cannot wait for index ${quote(name)}: the table has no index with this name`,
+    )
   }
   if (record.status === 'failed') {
     throw new SheafError(
       ErrorCode.InvalidTableState,
       `index ${quote(name)} could not be built: ${record.reason}`,
-      { hint: 'create it again, or drop it' },
+      { hint: 'create the index again, or drop it' },
     )
   }
   const isBuilt = record.status === 'ready' || record.status === 'stale'
@@ -510,6 +532,6 @@ function buildTimeout(names: readonly string[], ms: number, covers: 'build' | 'a
   const what = `index ${names.map(quote).join(', ')}`
   const isMissing = covers === 'build' ? 'was not built' : 'did not cover all rows'
   return new SheafError(ErrorCode.ServiceUnavailable, `${what} ${isMissing} within ${ms} ms`, {
-    hint: 'the work continues, and queries read unindexed rows one by one until then',
+    hint: 'the build continues; until it ends, queries read unindexed rows one by one',
   })
 }

@@ -1,4 +1,4 @@
-/** Converts rows from callers to Arrow, as far as possible only when they are consumed. */
+/** Converts the rows that callers pass to Arrow batches. Most rows are converted only when the batches are read. */
 import { types } from 'node:util'
 import { type BadVectors, soundBatch, soundSchema } from '../arrow/bad-vectors.js'
 import type { Batch } from '../arrow/column.js'
@@ -26,43 +26,43 @@ const importConform = lazyImport(() => import('../write/conform.js'))
 /** Options of `tableRows`. */
 interface TableRowsOptions extends IngestOptions {
   /**
-   * Types of plain objects. Absent: inferred from all rows of an array, or from the first 65,536 rows or 32 MiB of
-   * another iterable, which later rows must fit.
+   * Types of the columns of plain objects. Absent: the types are inferred from all rows of an array, or from the first
+   * 65,536 rows or 32 MiB of another iterable. Later rows must fit the inferred types.
    */
   readonly schema?: Schema | (() => Promise<Schema>) | undefined
-  /** Columns of plain objects that hold vectors, in addition to names that mean vectors. Not together with `schema`. */
+  /** Names of further columns of plain objects that hold vectors (see arrow/infer-type). Not together with `schema`. */
   readonly vectorColumns?: readonly string[] | undefined
   /**
-   * Whether to leave out columns of the schema that no plain object has. Reads all rows first, to know the columns.
-   * Default false.
+   * Whether to leave out columns of the schema that no plain object has. If true, all rows are read first, because only
+   * then are the columns known. Default false.
    */
-  readonly onlyBrought?: boolean
+  readonly omitMissingColumns?: boolean
   readonly signal?: AbortSignal | undefined
 }
 
 const inferenceWindow = { rows: 64 * 1024, bytes: 32 * 1024 * 1024 } as const
 
-/** Rows that are checked for bad vectors between two turns of the event loop. */
+/** Number of rows that are checked for bad vectors before the event loop may run. */
 const rowsAtOnce = 8 * 1024
 
 /**
  * Convert rows to Arrow. The caller closes the result.
  *
  * Throws `InvalidInput` for values that are not rows. Throws `SchemaValidation` for rows that do not fit the schema
- * or each other; this may happen now, or while the rows are read.
+ * or each other. Errors of later rows are thrown while the result is read.
  */
 export async function tableRows(data: object, options: TableRowsOptions = {}): Promise<ArrowRows> {
   const { signal, onProgress, badVectors = 'error', vectorColumns } = options
   if (vectorColumns !== undefined && options.schema !== undefined) {
-    throw invalidInput('createTable: vectorColumns and schema are given', {
-      hint: 'the schema says which columns are vectors',
+    throw invalidInput('createTable: vectorColumns and schema cannot be given together', {
+      hint: 'leave vectorColumns out, because the schema defines which columns are vectors',
     })
   }
   const source = open(data, signal)
   try {
     const schema = typeof options.schema === 'function' ? await options.schema() : options.schema
-    const onlyBrought = options.onlyBrought === true
-    const rows = await source.rows({ schema, vectorColumns, onlyBrought, badVectors, signal })
+    const omitMissingColumns = options.omitMissingColumns === true
+    const rows = await source.rows({ schema, vectorColumns, omitMissingColumns, badVectors, signal })
     const batches = onProgress === undefined ? rows.batches : reported(rows.batches, onProgress)
     return new ArrowRows(rows.schema, batches, source.close)
   } catch (error) {
@@ -96,7 +96,7 @@ async function* reported(
 interface ReadingOptions {
   readonly schema: Schema | undefined
   readonly vectorColumns: readonly string[] | undefined
-  readonly onlyBrought: boolean
+  readonly omitMissingColumns: boolean
   readonly badVectors: BadVectors
   readonly signal: AbortSignal | undefined
 }
@@ -121,7 +121,7 @@ function open(data: object, signal: AbortSignal | undefined): OpenedSource {
   if (typeof data !== 'object' || data === null) throw notRows(data)
   const iterable = isForeignArrow(data) ? [data] : (data as Iterable<unknown>)
   if (!(Symbol.iterator in iterable) && !(Symbol.asyncIterator in iterable)) throw notRows(data)
-  // An array of rows is one chunk.
+  // An array of rows is one item, so that its rows are handled together.
   const items = Array.isArray(data) && kindOfItem(data[0]) === 'row' ? [data] : iterable
   const window = Array.isArray(data) ? undefined : inferenceWindow
   const source = new Source(items, signal)
@@ -134,7 +134,7 @@ function notRows(data: unknown) {
   )
 }
 
-// ---- sources, by the kind of their first item
+// ---- readers of a source, by the kind of its first item
 
 type Kind = 'row' | 'chunk' | 'arrow' | 'bytes'
 
@@ -169,11 +169,11 @@ async function readSource(
     )
   }
   const pieces = rowPieces(items, new Pacer(reading.signal))
-  if (!reading.onlyBrought || reading.schema === undefined)
+  if (!reading.omitMissingColumns || reading.schema === undefined)
     return rowsToBatches(pieces, { ...reading, window })
   const all: (readonly object[])[] = []
   for await (const piece of pieces) all.push(piece)
-  return rowsToBatches(each(all), { ...reading, schema: broughtFields(all, reading.schema) })
+  return rowsToBatches(each(all), { ...reading, schema: fieldsOfRows(all, reading.schema) })
 }
 
 async function* each<T>(items: Iterable<T>): AsyncGenerator<T> {
@@ -181,24 +181,24 @@ async function* each<T>(items: Iterable<T>): AsyncGenerator<T> {
 }
 
 /**
- * Return the fields that at least one row has. Returns the whole schema if there are no rows, or if a row has a
- * column that the schema lacks: the conversion then refuses that column, and names all of them.
+ * Return the fields of the schema that at least one row has. Returns the whole schema if there are no rows. Also
+ * returns the whole schema if a row has an unknown column, so that the error of the conversion lists all columns.
  */
-function broughtFields(pieces: readonly (readonly object[])[], schema: Schema): Schema {
+function fieldsOfRows(pieces: readonly (readonly object[])[], schema: Schema): Schema {
   const names = new Set<string>()
-  // The conversion refuses a value that is not a row, with its number.
+  // Skip values that are not objects: the conversion refuses them, and its message has the number of the row.
   for (const rows of pieces)
     for (const row of rows) for (const name of Object.keys(row ?? {})) names.add(name)
   const fields = schema.fields.filter(({ name }) => names.has(name))
   return fields.length === names.size && fields.length > 0 ? { ...schema, fields } : schema
 }
 
-/** The remaining items of a source, all of one kind. */
+/** The items of a source that are not yet read. All must be of the same kind. */
 class Items {
   readonly #source: Source
   readonly #kind: Kind
   #first: IteratorResult<unknown> | null
-  /** Number of items taken. */
+  /** Number of items that `next` has returned. */
   #taken = 0
 
   constructor(source: Source, kind: Kind, first: IteratorResult<unknown>) {
@@ -233,12 +233,12 @@ class Items {
     if (kind === this.#kind) return next
     const got = kind === null ? quote(value) : kindNames[kind]
     throw invalidInput(
-      `item ${index} of the rows is ${got}, earlier items are of another kind: ${kindNames[this.#kind]}`,
+      `item ${index} of the rows is ${got}, but earlier items are of another kind: ${kindNames[this.#kind]}`,
     )
   }
 }
 
-/** A piece of rows ends here: a few milliseconds of work, a few megabytes of memory. */
+/** Maximum rows and approximate bytes of a piece. A piece takes a few milliseconds and a few megabytes of memory. */
 const pieceRows = 1024
 const pieceBytes = 4 * 1024 * 1024
 
@@ -272,7 +272,7 @@ async function arrowBatches(items: Items): Promise<Batches> {
     for await (const item of items.each()) {
       const { schema, batches } = fromForeignArrow(item)!
       if (!equalSchemas(schema, first.schema)) {
-        throw schemaMismatch(`item ${index} of the rows has another schema than those before it`)
+        throw schemaMismatch(`item ${index} of the rows has another schema than the earlier items`)
       }
       index++
       yield* batches
@@ -281,14 +281,14 @@ async function arrowBatches(items: Items): Promise<Batches> {
   return { schema: first.schema, batches: batches() }
 }
 
-/** Return Arrow data unchanged, except for bad vectors. */
+/** Apply the option `badVectors` to Arrow data. Other values are unchanged. */
 function withoutBadVectors(
   { schema: own, batches }: Batches,
   { schema: target, vectorColumns, badVectors, signal }: ReadingOptions,
 ): Batches {
   if (vectorColumns !== undefined) {
-    throw invalidInput('vectorColumns is given for Arrow data, which has types of its own', {
-      hint: 'pass a schema to convert its columns to other types',
+    throw invalidInput('vectorColumns is not allowed for Arrow data, because Arrow data has its own types', {
+      hint: 'leave vectorColumns out; to convert columns to other types, pass a schema',
     })
   }
   if (badVectors === 'error') return { schema: own, batches }

@@ -1,4 +1,4 @@
-/** A scan: one version of a table in slices, for any number of readers. */
+/** A scan: the rows of one version of a table, split into slices for any number of readers. */
 import type { ArrowBatch } from '../arrow/to-arrow.js'
 import { corrupted } from '../errors.js'
 import { takeNoMore } from '../protocol/arguments.js'
@@ -13,17 +13,19 @@ import { selectedFields } from './selection.js'
 
 /** Options of `Table.scan`. */
 export interface ScanOptions extends CallOptions {
-  /** Most slices, 1 to 10,000. Default: one per 64 MiB of the columns that are read. */
+  /** Maximum number of slices, 1 to 10,000. Default: one slice per 64 MiB of the columns that are read. */
   readonly slices?: number
-  /** An SQL predicate, or a fragment made by the tag `sql`: reads the rows for which it is true. Default: all rows. */
+  /**
+   * An SQL predicate, or a fragment made by the tag `sql`. Only rows for which it is true are read. Default: all rows.
+   */
   readonly where?: string | SqlFragment
-  /** Names of columns, or SQL expressions keyed by column name, as in `Search.select`. Default: all columns. */
+  /** Names of columns, or SQL expressions keyed by column name, like in `Search.select`. Default: all columns. */
   readonly select?: readonly string[] | Readonly<Record<string, string | SqlFragment>>
   /** Whether to add `_rowid`. Default false. */
   readonly withRowId?: boolean
   /**
-   * Whether to report the files that hold the rows (`slice.ranges`). Not together with `where`, expressions or
-   * `withRowId`. Default false.
+   * Whether to return the files in which the rows are stored (`slice.ranges`). Not together with `where`, expressions
+   * or `withRowId`. Default false.
    */
   readonly files?: boolean
 }
@@ -31,8 +33,8 @@ export interface ScanOptions extends CallOptions {
 /** Options of `TableSlice.batches`. */
 export interface SliceOptions extends CallOptions {
   /**
-   * Cursor to continue after: `batch.metadata.get('sheaf:after')` of the last batch that was read. Default: the
-   * beginning of the slice.
+   * Cursor after which reading continues: `batch.metadata.get('sheaf:after')` of the last batch that was read. Default:
+   * the beginning of the slice.
    */
   readonly after?: string
 }
@@ -51,12 +53,14 @@ export const scanShape = declare<ScanOptions>()({
 
 export const sliceShape = declare<SliceOptions>()({ after: string('nonEmpty'), ...callFields })
 
-/** About the bytes of rows per request: bounds the memory of a reader. */
+/** Approximate bytes of rows per request. The limit bounds the memory of a reader. */
 const requestBytes = 16 * 1024 * 1024
 
 /** A part of the rows of a scan. The slices of a scan are disjoint. */
 export class TableSlice {
-  /** Token of the slice, valid in every process that has the root open, or uses a server of it (see `Table.slice`). */
+  /**
+   * Token of the slice for `Table.slice`. Valid in every process that has the root open, or uses a server of the root.
+   */
   readonly token: string
   readonly #operations: Operations
   readonly #table: readonly string[]
@@ -68,9 +72,9 @@ export class TableSlice {
   }
 
   /**
-   * Yield the rows in row order, as record batches of apache-arrow of about 8 MiB. A reader holds two or three
-   * batches in memory. `metadata` of each batch has `sheaf:after`, the cursor for another reader to continue after
-   * it. Throws `TableVersionNotFound` if the files of the version were deleted.
+   * Yield the rows in row order, as record batches of apache-arrow of about 8 MiB. A reader has two or three batches in
+   * memory. The metadata of each batch has the key `sheaf:after`. Its value is the cursor with which another reader
+   * continues after this batch. Throws `TableVersionNotFound` if the files of the version were deleted.
    */
   async *batches(options: SliceOptions = {}): AsyncGenerator<ArrowBatch, void, undefined> {
     const { after, ...call } = parse(sliceShape, options, 'batches')
@@ -83,23 +87,23 @@ export class TableSlice {
       if (batches.length === 0) return
       for (const batch of batches) yield await arrowBatch(schema, batch)
       const next = batches.at(-1)!.metadata?.[afterKey]
-      // Without a cursor, the loop would read the same rows forever.
+      // Stop, because the next request would read the same rows again, without end.
       if (next === undefined) throw corrupted(`a message of a slice has no ${afterKey} in its metadata`)
       from = next
     }
   }
 }
 
-/** A slice, with its size, as `scan` returns it. */
+/** A slice that `Table.scan` returns, with its size. */
 export class CutSlice extends TableSlice {
-  /** An upper bound of the rows; a `where` lets fewer pass. */
+  /** Maximum number of rows. The slice has fewer rows if the scan has a `where`. */
   readonly rows: number
-  /** About the stored bytes of the columns that are read. */
+  /** Approximate size of the slice in the files, in bytes, for the columns that are read. */
   readonly bytes: number
   /**
-   * Where the rows are stored, in row order: rows `first` to `first + count - 1` of Arrow IPC files, minus deleted
-   * rows. A range with a token instead of files must be read by `table.slice(token)`. Undefined unless `files` was
-   * set.
+   * The ranges of stored rows that form the slice, in row order. A range consists of `count` consecutive rows of Arrow
+   * IPC files, beginning with row `first`, without deleted rows. A range that has a token instead of files must be read
+   * by `table.slice(token)`. Undefined unless the option `files` was set.
    */
   readonly ranges: Reply<'createTableReadSession'>['slices'][number]['ranges']
 
@@ -116,9 +120,9 @@ export class CutSlice extends TableSlice {
 }
 
 /**
- * A scan of one version. Read its slices with `slice.batches()`, or pass `slice.token` to another process, which
- * reads it by `table.slice(token)`. The version stays readable, even if it expires or the table is dropped, until no
- * reader has used the scan for an hour (`maintenance.keepIdleMs`).
+ * A scan of one version. Read its slices with `slice.batches()`, or pass `slice.token` to another process, which opens
+ * the slice by `table.slice(token)`. The version stays readable even if it expires or the table is dropped. This ends
+ * when no reader has used the scan for an hour (`maintenance.keepIdleMs`), or with `close`.
  *
  * ```js
  * const scan = await table.scan({ slices: 4 })
@@ -128,7 +132,7 @@ export class CutSlice extends TableSlice {
 export class TableScan {
   /** The version that the scan reads. */
   readonly version: number
-  /** The slices in row order. Empty if the planner finds that no row can match. */
+  /** The slices in row order. Empty if min/max statistics show that no row passes the `where`. */
   readonly slices: readonly CutSlice[]
   readonly #operations: Operations
   readonly #table: readonly string[]
@@ -142,7 +146,7 @@ export class TableScan {
     this.slices = reply.slices.map(slice => new CutSlice(operations, table, slice))
   }
 
-  /** Release the version. Reading a slice afterwards may throw `TableVersionNotFound`. */
+  /** End the scan, so that its version is no longer kept. Later reads of a slice may throw `TableVersionNotFound`. */
   async close(options: CallOptions = {}): Promise<void> {
     const request = { id: this.#table, session: this.#session }
     await this.#operations.closeTableReadSession(request, parse(callShape, options, 'close'))

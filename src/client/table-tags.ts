@@ -1,10 +1,10 @@
-/** The tags of a table. A tag is a name of a version. */
+/** The tags of a table. A tag is a name for a version. */
 import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callShape, type Operations } from '../protocol/calls.js'
 import { parse } from '../protocol/parse.js'
 import { integer, string } from '../protocol/shape.js'
 
-/** The tags of a table. A tag is a name of a version; a tagged version does not expire. */
+/** The tags of a table. A tag is a name for a version. Tagged versions do not expire. */
 export class Tags {
   readonly #operations: Operations
   readonly #id: readonly string[]
@@ -14,7 +14,10 @@ export class Tags {
     this.#id = id
   }
 
-  /** Create a tag. Throws `TagAlreadyExists` if the tag exists, and `TableVersionNotFound` if the version does not exist. */
+  /**
+   * Create a tag for a version. Throws `TagAlreadyExists` if the tag exists, and `TableVersionNotFound` if the version
+   * does not exist.
+   */
   async create(tag: string, version: number, options: CallOptions = {}): Promise<void> {
     const call = parse(callShape, options, 'tags.create')
     const named = {
@@ -50,7 +53,7 @@ export class Tags {
     return (await this.#operations.getTableTagVersion(request, call)).version
   }
 
-  /** Return all tags, with the versions that they name. */
+  /** Return a map from the name of each tag to its version. */
   async list(options: CallOptions = {}): Promise<ReadonlyMap<string, number>> {
     const { tags } = await this.#operations.listTableTags(
       { id: this.#id },

@@ -1,4 +1,4 @@
-/** An upload in parts: many calls, from any number of processes, add rows, and one commit makes all of them visible. */
+/** An upload in parts: many calls, from any number of processes, add rows, and one commit makes all rows visible. */
 
 import { systemClock } from '../primitives/clock.js'
 import { takeNoMore } from '../protocol/arguments.js'
@@ -10,15 +10,15 @@ import { type IngestOptions, ingestFields, type Row, type TableData, type TableI
 
 /** Options of `Table.upload`. */
 export interface UploadOptions extends CallOptions {
-  /** `append` (default) adds the rows; `overwrite` replaces all rows of the table when the upload is committed. */
+  /** Effect of the commit: `append` (default) adds the rows, `overwrite` replaces all rows of the table. */
   readonly mode?: 'append' | 'overwrite'
 }
 
 /** Options of `TableUpload.add`. */
 export interface PartOptions extends CallOptions, IngestOptions {
   /**
-   * Name of the part, at most 128 characters. A part replaces an earlier part of the same name, so a task that runs
-   * again does not add its rows twice. Default: a random UUID.
+   * Name of the part, at most 128 characters. A part replaces an earlier part with the same name, so a task that runs
+   * twice does not add its rows twice. Default: a random UUID.
    */
   readonly part?: string
 }
@@ -26,8 +26,8 @@ export interface PartOptions extends CallOptions, IngestOptions {
 /** Options of `TableUpload.commit`. */
 export interface CommitUploadOptions extends CallOptions {
   /**
-   * Names of the parts to commit, at least one, in this order; other parts are left out. Default: all parts, in the
-   * order in which their names first appeared.
+   * Names of the parts to commit, at least one. Their rows are added in this order. The rows of other parts are
+   * discarded. Default: all parts, in the order in which their names first appeared.
    */
   readonly parts?: readonly string[]
 }
@@ -40,17 +40,17 @@ export interface UploadedPart {
   readonly bytes: number
 }
 
-/** The result of a commit of an upload. Repeated commits return the result of the first. */
+/** The result of the commit of an upload. A repeated commit returns the result of the first commit. */
 export interface CommittedUpload {
   /** The version of the table after the commit. */
   readonly version: number
   /** Number of parts that were committed. */
   readonly parts: number
-  /** Rows inserted. */
+  /** Number of inserted rows. */
   readonly inserted: number
-  /** Rows updated by a merge. */
+  /** Number of rows that a merge updated. */
   readonly updated: number
-  /** Rows deleted by a merge. */
+  /** Number of rows that a merge deleted. */
   readonly deleted: number
 }
 
@@ -67,7 +67,7 @@ export const commitUploadShape = declare<CommitUploadOptions>()({
   ...callFields,
 })
 
-/** Converts input to rows with the types of the table. */
+/** Function that converts input to Arrow rows with the types of the table's columns. */
 export type RowsOf = (data: TableData, options: CallOptions & IngestOptions) => Promise<ArrowRows>
 
 /**
@@ -86,7 +86,7 @@ export class TableUpload<I extends object = Row> {
   readonly #table: readonly string[]
   readonly #rowsOf: RowsOf
 
-  /** `rowsOf`: converts input to rows with the types of the table. */
+  /** `rowsOf`: function that converts input to Arrow rows with the types of the table's columns. */
   constructor(operations: Operations, table: readonly string[], id: string, rowsOf: RowsOf) {
     this.#operations = operations
     this.#table = table
@@ -95,16 +95,16 @@ export class TableUpload<I extends object = Row> {
   }
 
   /**
-   * Add a part. When the promise resolves, the rows are durable, and every later `commit` includes them. The rows get
-   * the columns that the table had when the upload began: columns that were added to the table later are null, and
-   * rows with such a column are refused.
+   * Add a part. When the promise resolves, the rows are durable, and every later `commit` includes the rows. The rows
+   * have the columns that the table had when the upload began. Rows with a column that was added to the table later are
+   * refused; the uploaded rows have null in this column.
    *
    * Throws:
    * - `ColumnNotFound` or `SchemaValidation` for rows that do not fit the table;
    * - `TableNotFound` if the table was dropped;
    * - `TransactionNotFound` if the upload was aborted or has expired;
-   * - `InvalidInput` if the upload has ended;
-   * - `InvalidTableState` if the columns of the table have changed.
+   * - `InvalidInput` if the upload was already committed;
+   * - `InvalidTableState` if a column of the upload was dropped or changed.
    */
   async add(
     data: TableInput<I>,
@@ -126,11 +126,11 @@ export class TableUpload<I extends object = Row> {
   }
 
   /**
-   * Make the rows of the parts visible, in one commit. Repeated calls, from any process, have no further effect, and
-   * return the result of the first.
+   * Make the rows of the parts visible, in one commit. Repeated calls, from any process, have no effect, and return the
+   * result of the first call.
    *
-   * Throws `InvalidInput` if a named part does not exist, `TableNotFound` if the table was dropped, and
-   * `InvalidTableState` if the columns of the table have changed.
+   * Throws `InvalidInput` if a part of `options.parts` does not exist, `TableNotFound` if the table was dropped, and
+   * `InvalidTableState` if a column of the upload was dropped or changed.
    */
   async commit(options: CommitUploadOptions = {}): Promise<CommittedUpload> {
     const { parts, ...call } = parse(commitUploadShape, options, 'commit')
@@ -146,8 +146,8 @@ export class TableUpload<I extends object = Row> {
   }
 
   /**
-   * Abort the upload: none of its rows becomes visible. Also works if the table was dropped. Throws `InvalidInput` if
-   * the upload was committed.
+   * Abort the upload, so that none of its rows becomes visible. An upload can also be aborted after its table was
+   * dropped. Throws `InvalidInput` if the upload was committed.
    */
   async abort(options: CallOptions = {}): Promise<void> {
     await this.#operations.abortTableUpload(this.#request(), parse(callShape, options, 'abort'))

@@ -1,4 +1,4 @@
-/** Table: a handle on one table. Each method is a few lines over the operations of the protocol. */
+/** The handle of one table. Each method calls operations of the protocol. */
 
 import type { Schema } from '../arrow/types.js'
 import { invalidInput, quote } from '../errors.js'
@@ -76,29 +76,29 @@ export type VersionInfo = Reply<'describeTableVersion'>['version']
 
 /** Options of `Table.add`. */
 export interface AddOptions extends CallOptions, IngestOptions {
-  /** `append` (default) adds the rows; `overwrite` replaces all rows with them. */
+  /** `append` (default) adds the rows; `overwrite` replaces all rows of the table with the new rows. */
   readonly mode?: 'append' | 'overwrite'
 }
 
 /** Options of `Table.backfillColumn`. */
 export interface BackfillOptions extends CallOptions {
-  /** An SQL predicate: fills the rows for which it is true; other rows keep their values. Default: all rows. */
+  /** An SQL predicate. The backfill changes only rows for which it is true. Default: all rows. */
   readonly where?: string
-  /** Most concurrent calls of an asynchronous function. Default 4. */
+  /** Maximum number of concurrent calls of an asynchronous function. Default 4. */
   readonly concurrency?: number
 }
 
 /** Options of `Table.refresh`. */
 export interface RefreshOptions extends CallOptions {
-  /** The version of the source to show. Default: its newest. */
+  /** The version of the source table from which the view is computed. Default: the newest version. */
   readonly version?: number
-  /** Most rows of a fragment that the refresh writes. */
+  /** Maximum number of rows per fragment that the refresh writes. */
   readonly maxRowsPerFragment?: number
 }
 
 /** Options of `Table.updateFieldMetadata`. */
 interface UpdateFieldMetadataOptions extends CallOptions {
-  /** Whether to remove all keys that the call does not set. Default false. */
+  /** Whether to remove all keys of the metadata that the call does not set. Default false. */
   readonly replace?: boolean
 }
 
@@ -127,7 +127,7 @@ export const updateFieldMetadataShape = options<UpdateFieldMetadataOptions>()({
 
 /** Options of `Table.get`. */
 export interface GetOptions extends RowsOptions {
-  /** The key column. Default `id`. */
+  /** Name of the key column. Default `id`. */
   readonly on?: string
 }
 
@@ -135,7 +135,7 @@ export const getShape = options<GetOptions>()({ on: string('nonEmpty'), ...rowsF
 
 /** Options of `Table.upsert`. */
 export interface UpsertOptions<N extends string = string> extends MergeOptions {
-  /** The key column, or several key columns. */
+  /** Name of the key column, or names of several key columns. */
   readonly on: N | readonly N[]
 }
 
@@ -150,14 +150,14 @@ export const upsertShape = options<UpsertOptions>()(
   { on: true },
 )
 
-/** The new version, and how many rows an upsert inserted and updated. */
+/** The new version, and the numbers of rows that an upsert inserted and updated. */
 interface UpsertResult {
   readonly version: number
   readonly inserted: number
   readonly updated: number
 }
 
-/** Words, one vector, or several vectors. */
+/** The shape of the argument of `search`: words, one vector, or several vectors. */
 const queryShape = either<VectorValues | readonly VectorValues[] | string>(
   { is: value => typeof value === 'string', shape: string() },
   {
@@ -167,7 +167,7 @@ const queryShape = either<VectorValues | readonly VectorValues[] | string>(
   { is: () => true, shape: filledVector },
 )
 
-/** The version that an update created, or read where it changed no row, and how many rows it changed. */
+/** The version that an update created, and the number of changed rows. If no row changed: the version that it read. */
 interface UpdateResult {
   readonly version: number
   readonly rows: number
@@ -182,22 +182,22 @@ const indexNames = either<string | readonly string[]>(
 
 /** The table that a handle is bound to. */
 interface TableBinding {
-  /** The table's id, which survives a rename. Absent: the table that has the name at the time of each call. */
+  /** The UUID of the table, which a rename does not change. Absent: each call uses the table that has the name then. */
   readonly uuid?: string | undefined
-  /** Read only this version, and refuse writes. */
+  /** The version that the handle reads; writes are refused. Absent: the newest version, and writes are allowed. */
   readonly version?: number | undefined
   /** The representation of 64-bit integers in rows. Absent: numbers. */
   readonly int64?: ConnectionInt64
-  /** Notifies of commits. Absent: the client must poll. */
+  /** Function that reports new commits. Absent: the client must poll. */
   readonly watch?: Watch | undefined
 }
 
 /**
- * A table. `R` is the type of its rows when read, as far as it is known at compile time (`RowOf` derives it from a
- * schema). `I` is the type of rows to write.
+ * A table. `R` is the type of the rows that reads return, as far as it is known at compile time (`RowOf` derives it
+ * from a schema). `I` is the type of the rows that writes accept.
  */
 export class Table<out R extends object = Row, I extends object = RowInput<R>> {
-  /** The path by which the table was opened: its namespace, then its name. */
+  /** The path by which the table was opened: the names of its namespaces, then the name of the table. */
   readonly id: readonly string[]
   /** The tags of the table. */
   readonly tags: Tags
@@ -218,8 +218,8 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Add rows. Values take the types of the table's columns; missing columns become null. Throws `ColumnNotFound` for
-   * unknown columns, and `SchemaValidation` for rows that do not fit.
+   * Add rows. Sheaf converts values to the types of the table's columns. Missing columns become null. Throws
+   * `ColumnNotFound` for unknown columns, and `SchemaValidation` for values that do not fit the columns.
    */
   async add(
     data: TableInput<I>,
@@ -238,9 +238,9 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Begin an upload in parts: many calls, from any number of processes, add rows, and one commit makes all of them
-   * visible. A process keeps an upload for one hour after its last request (`maintenance.keepIdleMs`). After that,
-   * garbage collection may delete its files.
+   * Begin an upload in parts: many calls, from any number of processes, add rows, and one commit makes all rows
+   * visible. A process keeps an upload for one hour after the last request for this upload (`maintenance.keepIdleMs`).
+   * After that, garbage collection may delete the upload's files.
    */
   async upload(options: UploadOptions = {}): Promise<TableUpload<I>> {
     this.#refuseCheckedOut('upload')
@@ -251,8 +251,8 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Open an upload to this table that this or another process began. Throws `TransactionNotFound` if there is no such
-   * upload, and `InvalidInput` if it has ended.
+   * Open an upload to this table that this process or another process began. Throws `TransactionNotFound` if no upload
+   * has this id, and `InvalidInput` if the upload has ended.
    */
   async resumeUpload(id: string, options: CallOptions = {}): Promise<TableUpload<I>> {
     this.#refuseCheckedOut('resumeUpload')
@@ -277,10 +277,10 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
 
   /**
    * Set columns of the rows for which `predicate` is true; without a predicate, of all rows. Expressions read the
-   * values before the update. Row ids stay.
+   * values before the update. Row ids do not change.
    *
-   * A predicate that is passed as undefined is refused with `InvalidInput`; pass `'true'` to update all rows. Throws
-   * `ColumnNotFound` for unknown columns, and `SchemaValidation` for values of another type.
+   * Throws `InvalidInput` if the argument `predicate` is given but undefined; leave it out, or pass `'true'`, to
+   * update all rows. Throws `ColumnNotFound` for unknown columns, and `SchemaValidation` for values of another type.
    *
    * ```js
    * await table.update({ seen: true, n: sql`n + 1` }, 'id = ?', [7])
@@ -317,8 +317,8 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Begin a merge of rows that are matched by the values of these columns: an upsert, an insert of new rows only, or
-   * a replacement of a part of the table.
+   * Begin a merge: an upsert, an insert of new rows only, or a replacement of a part of the table. A row to write
+   * matches a row of the table if the values of the key columns (`on`) are equal.
    */
   mergeInsert<S extends object, J extends object>(
     this: Table<S, J>,
@@ -333,8 +333,8 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
 
   /**
    * Insert rows, and update the rows of the table that have the same key, in one commit. `on` names the key columns.
-   * Columns that `data` does not have stay unchanged in rows that are updated, and are null in new rows. Throws what
-   * `MergeInsert.execute` throws.
+   * Columns that `data` does not have stay unchanged in updated rows, and are null in new rows. Throws the errors of
+   * `MergeInsert.execute`.
    *
    * ```js
    * await table.upsert([{ id: 7, title: 'Seven' }], { on: 'id' })
@@ -358,13 +358,13 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
     return { version, inserted, updated }
   }
 
-  /** Rows of a merge. Columns that the rows do not bring are left unchanged. */
+  /** Convert the rows of a merge, without the columns that no row has. The merge leaves these columns unchanged. */
   readonly #mergedRows = async (data: TableData, options: CallOptions & IngestOptions) => {
     const { signal, onProgress, badVectors } = options
     const { tableRows } = await importTableRows()
     return tableRows(data, {
       schema: () => this.schema({ signal }),
-      onlyBrought: true,
+      omitMissingColumns: true,
       onProgress,
       badVectors,
       signal,
@@ -395,8 +395,8 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Begin a query: a scan of all rows in row order, which further steps filter, order, group or search by words. No
-   * request is sent until the rows are read.
+   * Begin a query over all rows, in row order. Further calls can filter, order or group the rows, or search by words.
+   * No request is sent until the rows are read.
    *
    * ```js
    * for await (const row of table.query().where('year > ?', [1950])) console.log(row.title)
@@ -429,12 +429,12 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Begin a search by a vector, or by words (as `fullText`). `query` reads rows without a search. No request is sent
-   * until the rows are read.
+   * Begin a search by a vector, or by words (like `fullText`). To read rows without a search, use `query`. No request
+   * is sent until the rows are read.
    *
-   * Several vectors are one query if the column holds lists of vectors: the distance of a row is the sum, over the
-   * query's vectors, of the distance to the row's nearest vector. On a column of single vectors, each vector is a
-   * query of its own, and `query_index` gives its number.
+   * If the column holds lists of vectors, several vectors form one query. The distance of a row is then a sum: for each
+   * vector of the query, the distance to the nearest vector of the row. If the column holds single vectors, each vector
+   * is a separate query, and the column `query_index` of the answer has the number of the query.
    */
   search(vector: VectorValues | readonly VectorValues[]): Search<R & { readonly _distance: number }>
   /** Search by words. `_score` is the BM25 score. */
@@ -457,10 +457,11 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Return the row whose key is `key`, or null. The key column is `on`; default: `id`. If several rows have the key,
-   * returns the first of them. Takes the options of `Search.toArray`. A scalar index of the column makes it fast.
+   * Return the row whose key is `key`, or null if no row has this key. The key column is `on`; default: `id`. If
+   * several rows have the key, returns the first row. Accepts the options of `Search.toArray`. A scalar index of the
+   * key column makes the call fast.
    *
-   * Throws `InvalidInput` for a key that is null or undefined, or if `on` is left out and the table has no column `id`.
+   * Throws `InvalidInput` if `key` is null or undefined, or if `on` is left out and the table has no column `id`.
    *
    * ```js
    * await table.get(7)
@@ -484,28 +485,28 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
 
   /**
    * Split the version of this handle into slices of about equal size in bytes. Readers in any process that has the
-   * root open, or uses a server of it, can read the slices. Filters and expressions see the time at which the scan
-   * began.
+   * root open, or uses a server of the root, can read the slices. In filters and expressions, the current time is the
+   * time at which the scan began.
    */
   async scan(options: ScanOptions = {}): Promise<TableScan> {
     return beginTableScan(this.#operations, { id: this.id, ...this.#atVersion() }, options)
   }
 
-  /** Return the slice with this token, which `scan` created in this process or another. */
+  /** Return the slice with this token. `scan` created the token, in this process or in another process. */
   slice(token: string): TableSlice {
     return new TableSlice(this.#operations, this.id, parse(string('nonEmpty'), token, 'slice: the token'))
   }
 
   /**
-   * Read rows by their ids (`_rowid`, number or bigint), in the order of `ids`. An id given twice returns its row
-   * twice. Ids of rows that do not exist, or no longer do, are left out; `withRowId` shows which were found. Reads no
-   * other rows.
+   * Read rows by their ids (`_rowid`, number or bigint), in the order of `ids`, without reading other rows. If `ids`
+   * has an id twice, the row is returned twice. Ids without a row in this version are left out; call `withRowId` to see
+   * which ids were found.
    */
   takeRowIds(ids: Iterable<number | bigint>): Take<R> {
     return this.#take('_rowid', rowNumbers(ids, 'takeRowIds'))
   }
 
-  /** Read rows by `_rowoffset`, as `takeRowIds` does by id: the number of rows before a row in this version, from 0. */
+  /** Read rows by `_rowoffset`, the number of rows before a row in this version. Otherwise like `takeRowIds`. */
   takeOffsets(offsets: Iterable<number | bigint>): Take<R> {
     return this.#take('_rowoffset', rowNumbers(offsets, 'takeOffsets'))
   }
@@ -544,27 +545,29 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Compare two versions, given by number or tag (0: the table before its first version): rows added, removed and changed, matched by `_rowid`, and changes
-   * of columns. Each part is read on demand; the cost depends on the number of differences. Reading throws
-   * `TagNotFound` or `TableVersionNotFound`.
+   * Compare two versions, given by number or tag. The number 0 is the empty table before its first version. The result
+   * gives the added, removed and changed rows, matched by `_rowid`, and the changed columns. Each part is read on
+   * demand. The cost depends on the number of differences. Reading a part throws `TagNotFound` or
+   * `TableVersionNotFound` if a version does not exist.
    */
   diff(from: number | string, to: number | string): Diff<R> {
     return diffOf<R>(this.#operations, this.id, from, to, this.#int64)
   }
 
   /**
-   * Yield every version after `since`, in order, with its changes; after 0, every version. Then wait for new versions from any process, until
-   * the signal aborts. Deleted versions are skipped: the next version contains their changes.
+   * Yield every version after `since`, in order, with its changes. `since: 0` yields all versions. Then wait for new
+   * versions from any process, until the signal aborts. Deleted versions are skipped; the next version includes their
+   * changes. Versions that change no rows (compaction, indexes) are skipped too.
    *
-   * Throws `TableNotFound` when the table is dropped, and `TableVersionNotFound` when the version to continue from
-   * was deleted; the hint names a version to continue from.
+   * Throws `TableNotFound` when the table is dropped. Throws `TableVersionNotFound` when the version to continue from
+   * was deleted; the hint then names a version to continue from.
    */
   changes(options: ChangesOptions): AsyncGenerator<TableChange<R>, void, undefined> {
     this.#refuseCheckedOut('changes')
     return tableChanges<R>({ ...this.#indexedTable(), int64: this.#int64 }, options)
   }
 
-  /** Return names and types of the columns. */
+  /** Return the schema: the names and types of the columns. */
   async schema(options: CallOptions = {}): Promise<Schema> {
     const request = { id: this.id, ...this.#atVersion() }
     const call = parse(callShape, options, 'schema')
@@ -575,8 +578,9 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Add columns. Rows that are added later have null in them, unless the column is computed. Throws
-   * `SchemaValidation` if a name is taken; then no column is added.
+   * Add columns. Existing rows get null, or the value of the column's expression. Rows that are added later have null,
+   * except in computed columns. Throws `SchemaValidation` if a column with one of the names exists; then no column is
+   * added.
    *
    * ```js
    * await table.addColumns({ total: 'price * n', note: { type: 'string' } })
@@ -592,8 +596,9 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Rename columns, change their types, or change whether they may be null. Keys are the names before the call.
-   * Throws `InvalidInput` or `SchemaValidation` if a value does not fit; then nothing is changed.
+   * Rename columns, change their types, or change whether they may be null. The keys of `changes` are the names before
+   * the call. Throws `InvalidInput` or `SchemaValidation` if a value does not fit the new type, or if a column with
+   * nulls is made not nullable; then nothing is changed.
    *
    * ```js
    * await table.alterColumns({ price: { type: 'float32' }, 'meta.lang': { rename: 'language' } })
@@ -611,7 +616,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
     return { version }
   }
 
-  /** Drop columns, or fields of structs (`meta.lang`). Earlier versions keep them. */
+  /** Drop columns, or fields of structs (`meta.lang`). Earlier versions of the table keep these columns. */
   async dropColumns(
     columns: readonly string[],
     options: CallOptions = {},
@@ -628,8 +633,8 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
 
   /**
    * Start a job that fills a computed or virtual column. With `where`, the job fills only rows for which `where` is
-   * true. Pass the job id to `operations.describeTransaction` for its state. Throws `Unsupported` if the connection
-   * does not know the function of the column.
+   * true. To get the state of the job, pass the job id to `operations.describeTransaction`. Throws `Unsupported` if
+   * the function of the column was not passed to `connect`.
    */
   async backfillColumn(column: string, options: BackfillOptions = {}): Promise<{ readonly jobId: string }> {
     this.#refuseCheckedOut('backfillColumn')
@@ -649,7 +654,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
    * `signal` ends the wait, not the refresh.
    *
    * Throws `InvalidInput` if the table is not a view, and `Unsupported` for a view that Sheaf cannot refresh. Throws
-   * `InvalidTableState` with the reason if the refresh fails or is canceled: the view then stays as it was.
+   * `InvalidTableState` with the reason if the refresh fails or is canceled; the view is then unchanged.
    */
   async refresh(options: RefreshOptions = {}): Promise<{ readonly version: number }> {
     this.#refuseCheckedOut('refresh')
@@ -669,13 +674,13 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
    * the job. An index does not change the result of a query, except that a vector index returns approximate nearest
    * neighbors.
    *
-   * If an index has the same name, it answers queries until the new index is built and replaces it. If the same
-   * definition is being built already, no second build starts.
+   * If an index with the same name exists, queries use it until the new index is built and replaces it. If an index
+   * with the same definition is being built, no second build starts.
    *
    * Throws:
    * - `ColumnNotFound` for an unknown column;
-   * - `InvalidInput` if the type of the column, or an option, does not fit the type of index;
-   * - `IndexAlreadyExists` if `replace` is false and another definition has the name.
+   * - `InvalidInput` if the index type does not support the type of the column or an option;
+   * - `IndexAlreadyExists` if `replace` is false and an index with the same name has another definition.
    *
    * ```js
    * await table.createIndex('vector', { type: 'IVF_PQ', waitTimeoutMs: 60_000 })
@@ -688,14 +693,14 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * List the indexes by name, with the number of rows that each covers. Unless a version was checked out, the list
-   * includes indexes that are being built or failed to build.
+   * List the indexes, sorted by name, with the number of rows that each index covers. A handle of the newest version
+   * also lists indexes that are being built or failed to build; a checked-out version does not.
    */
   async listIndices(options: CallOptions = {}): Promise<readonly IndexInfo[]> {
     return indexesAt(this.#operations, this.#request(), parse(callShape, options, 'listIndices'))
   }
 
-  /** Return how many rows an index covers, and the progress of its build. Throws `IndexNotFound` if no index has the name. */
+  /** Return the number of rows that an index covers, and the progress of its build. Throws `IndexNotFound`. */
   async indexStats(name: string, options: CallOptions = {}): Promise<IndexStats> {
     const call = parse(callShape, options, 'indexStats')
     const index_name = indexOf('indexStats', name)
@@ -703,8 +708,8 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Return the terms that the text index of a column derives from `text`, with their positions. A query with this
-   * text looks for these terms. Throws `IndexNotFound` if the column has no text index, and `InvalidInput` if the
+   * Return the terms that the text index of a column derives from `text`, with their positions. A query with the same
+   * text searches for these terms. Throws `IndexNotFound` if the column has no text index, and `InvalidInput` if the
    * index needs a custom tokenizer that is not in `options.tokenizers`.
    */
   async tokenize(
@@ -717,7 +722,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
     return tokenizeAs(this.#operations, this.#request(), column, text, checked)
   }
 
-  /** Drop an index, and cancel its build. Earlier versions keep it. Throws `IndexNotFound` if no index has the name. */
+  /** Drop an index, and cancel its build. Earlier versions keep the index. Throws `IndexNotFound`. */
   async dropIndex(name: string, options: CallOptions = {}): Promise<void> {
     this.#refuseCheckedOut('dropIndex')
     const call = parse(callShape, options, 'dropIndex')
@@ -725,8 +730,8 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Wait until the named indexes are built. Rows that are added meanwhile may be unindexed; queries find them
-   * nevertheless. With `covers: 'all'`, wait until maintenance has indexed those too.
+   * Wait until the named indexes are built. Rows that are added during the build may be unindexed; queries find
+   * unindexed rows too. With `covers: 'all'`, wait until maintenance has indexed these rows.
    *
    * Throws `IndexNotFound` if an index does not exist or is dropped, `InvalidTableState` with the reason if a build
    * fails, and `ServiceUnavailable` after `timeoutMs` milliseconds; the build then continues.
@@ -743,8 +748,8 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Set keys of a column's metadata, or remove keys whose value is null. With `replace`, all other keys are removed.
-   * Returns the metadata after the change.
+   * Set keys of a column's metadata. A key with the value null is removed. With `replace`, all keys that `metadata`
+   * does not have are removed too. Returns the metadata after the change.
    */
   async updateFieldMetadata(
     path: string,
@@ -782,8 +787,8 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Create a new version with the rows and columns of an old one, given by number or tag. Throws `TableVersionNotFound`
-   * or `TagNotFound`.
+   * Create a new version with the rows and columns of an old version, which is given by number or tag. Throws
+   * `TableVersionNotFound` or `TagNotFound`.
    */
   async restore(versionOrTag: number | string, options: CallOptions = {}): Promise<void> {
     this.#refuseCheckedOut('restore')
@@ -793,8 +798,8 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Open the table at a version, or at the version that a tag names now. The handle never changes its version, and
-   * refuses writes.
+   * Open the table at a version, or at the version that a tag names now. The new handle always reads this version, even
+   * if the tag is moved, and refuses writes.
    */
   async checkout(versionOrTag: number | string, options: CallOptions = {}): Promise<Table<R, I>> {
     const call = parse(callShape, options, 'checkout')
@@ -806,7 +811,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
 
   async #versionOf(what: string, versionOrTag: number | string, call: CallOptions): Promise<number> {
     const asked = parse(versionShape, versionOrTag, `${what}: the version`)
-    // The idempotency key belongs to the call that writes.
+    // Leave out the idempotency key: it applies to the caller's write, and this call only reads.
     const { idempotencyKey: _, ...options } = call
     return typeof asked === 'number' ? asked : await this.tags.version(asked, options)
   }
@@ -826,9 +831,9 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   #refuseCheckedOut(what: string): void {
     if (this.#version === undefined) return
     throw invalidInput(
-      `${what} on version ${this.#version} of table ${this.id.join('$')}, which never changes`,
+      `${what}: this handle reads version ${this.#version} of table ${this.id.join('$')}, and a version cannot be changed`,
       {
-        hint: 'open the table again to change it',
+        hint: 'open the newest version to change the table: openTable(name)',
       },
     )
   }
@@ -845,7 +850,10 @@ takeNoMore(Table.prototype, {
   get: 2,
   query: 0,
   prepare: [1, 'give the values to all(values), first(values) or arrow(values)'],
-  search: [1, 'say more by steps: search(vector).column(name), query().fullText(text, { columns })'],
+  search: [
+    1,
+    'set options by further calls: search(vector).column(name), query().fullText(text, { columns })',
+  ],
   scan: 1,
   slice: 1,
   takeRowIds: [1, 'give the ids in an array'],
@@ -873,7 +881,7 @@ takeNoMore(Table.prototype, {
   checkout: 2,
 })
 
-/** Bind the operations to the table `uuid`, so that calls follow a rename. */
+/** Return operations that refer to the table by its UUID, so that calls reach the table after a rename. */
 function bindToTable(named: Operations, uuid: string): Operations {
   const bound = operationNames.map(name => {
     const call = named[name] as (...args: unknown[]) => Promise<unknown>

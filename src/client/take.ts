@@ -1,4 +1,4 @@
-/** Takes rows by number: by `_rowid`, which a row keeps for its life, or by `_rowoffset`, its position in the version. */
+/** Reads rows by number: by `_rowid`, which never changes, or by `_rowoffset`, the position of a row in the version. */
 import type { Batch } from '../arrow/column.js'
 import type { ArrowTable } from '../arrow/to-arrow.js'
 import type { Schema } from '../arrow/types.js'
@@ -21,16 +21,23 @@ import {
 import { columnsField, selects } from './selection.js'
 import type { Row } from './table-data.js'
 
-/** A query request without the condition that names the rows. */
+/** A query request without the condition that selects the rows. */
 type TakeRequest = Pick<Request<'queryTable'>, 'id' | 'version' | 'columns' | 'with_row_id'>
 
 /** The columns by which rows can be taken. */
 type NumberColumn = '_rowid' | '_rowoffset'
 
-/** Most rows per query: bounds the size of the condition and of the answer. */
+/** Maximum rows per query. The limit bounds the size of the condition and of the answer. */
 export const takenAtOnce = 4 * 1024
 
-/** Rows by number, in the order asked for. Immutable. `table.takeRowIds([7, 3]).select(['title']).toArray()` */
+/**
+ * A request for rows by number. The answer has the order of the numbers. The object is immutable: `select` and
+ * `withRowId` return a new one.
+ *
+ * ```js
+ * await table.takeRowIds([7, 3]).select(['title']).toArray()
+ * ```
+ */
 export class Take<out R extends object = Row> {
   readonly #operations: Operations
   readonly #request: TakeRequest
@@ -52,7 +59,7 @@ export class Take<out R extends object = Row> {
     this.#int64 = int64
   }
 
-  /** Select what to return, as `Search.select` does, without aggregates. */
+  /** Select the columns of the answer, like `Search.select`. Aggregates are not allowed. */
   select<S extends object, const C extends Readonly<Record<string, string>>>(
     this: Take<S>,
     columns: C,
@@ -65,7 +72,7 @@ export class Take<out R extends object = Row> {
     return this.#with<object>(columnsField('select', columns))
   }
 
-  /** Add `_rowid`. */
+  /** Add the column `_rowid`, the id of the row. */
   withRowId(): Take<R & { readonly _rowid: number }> {
     return this.#with<R & { readonly _rowid: number }>({ with_row_id: true })
   }
@@ -123,19 +130,19 @@ takeNoMore(Take.prototype, {
 })
 
 /**
- * Check and convert row numbers. Leaves out numbers beyond 2^53, which no row has. Throws `InvalidInput` for values
- * that are not row numbers.
+ * Check and convert row numbers. Numbers beyond 2^53 are left out, because no row has such a number. Throws
+ * `InvalidInput` for values that are not row numbers. `what`: the name of the method, for messages.
  */
 export function rowNumbers(numbers: Iterable<number | bigint>, what: string): number[] {
   if (typeof numbers !== 'object' || numbers === null || !(Symbol.iterator in numbers)) {
-    throw invalidInput(`${what} takes the numbers of rows as an array or iterable, got ${quote(numbers)}`)
+    throw invalidInput(`${what} needs an array or iterable of row numbers, got ${quote(numbers)}`)
   }
   const found: number[] = []
   let i = 0
   for (const number of numbers) {
     const isWhole = typeof number === 'bigint' || Number.isSafeInteger(number)
     if (!isWhole || number < 0) {
-      throw invalidInput(`${what} takes whole numbers from 0 on, got ${quote(number)} at ${i}`)
+      throw invalidInput(`${what}: row numbers must be integers >= 0, got ${quote(number)} at position ${i}`)
     }
     i++
     if (number <= Number.MAX_SAFE_INTEGER) found.push(Number(number))
@@ -144,8 +151,8 @@ export function rowNumbers(numbers: Iterable<number | bigint>, what: string): nu
 }
 
 /**
- * Yield the rows with these numbers, in their order, page by page, all of one version. Leaves out rows that do not
- * exist. Yields at least one page, so that the caller learns the schema.
+ * Yield the rows with the given numbers in pages, in the order of the numbers. All rows are from one version. Numbers
+ * without a row are left out. Yields at least one page, because a page has the schema.
  */
 export async function* takePages(
   operations: Operations,
@@ -166,7 +173,7 @@ export async function* takePages(
   }
 }
 
-/** Read a page of at most `takenAtOnce` numbers. Returns the version too. */
+/** Read the rows of at most `takenAtOnce` numbers. Returns the rows, and the version that was read. */
 async function takePage(
   operations: Operations,
   request: TakeRequest,
@@ -182,7 +189,7 @@ async function takePage(
   return { page: takenRows(reply, column, isSelected, numbers), version: reply.version }
 }
 
-/** Return an SQL condition that is true for the rows with these numbers; undefined if there are none. */
+/** Return an SQL condition that is true for the rows with the given numbers. Undefined if `numbers` is empty. */
 function rowCondition(column: NumberColumn, numbers: readonly number[]): string | undefined {
   if (numbers.length === 0) return undefined
   return numbers.length === 1 ? `${column} = ${numbers[0]}` : `${column} IN (${numbers.join(', ')})`

@@ -4,19 +4,19 @@ import { type CallOptions, callFields } from '../protocol/calls.js'
 import { array, options } from '../protocol/shape.js'
 import { type TextIndexOptions, textFields } from './table-indexes.js'
 
-/** The options of a text index (`createIndex`) that affect its terms. */
+/** Options of `tokenize`: the options of a text index (`createIndex`) that affect its terms. */
 export interface TokenizeOptions
   extends Omit<
     TextIndexOptions,
     'type' | 'name' | 'replace' | 'waitTimeoutMs' | 'withPosition' | keyof CallOptions
   > {
-  /** Custom tokenizers that `baseTokenizer` may name, as for `connect`. */
+  /** Custom tokenizers for `baseTokenizer`, like the option `tokenizers` of `connect`. Default: none. */
   readonly tokenizers?: readonly CustomTokenizer[]
 }
 
 /** Options of `Table.tokenize`. */
 export interface TokenizeColumnOptions extends CallOptions {
-  /** Custom tokenizers. Needed if the index uses one. */
+  /** Custom tokenizers. Required if the index uses a custom tokenizer. Default: none. */
   readonly tokenizers?: readonly CustomTokenizer[]
 }
 

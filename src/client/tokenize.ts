@@ -16,11 +16,11 @@ import { type TokenizeColumnOptions, type TokenizeOptions, tokenizeShape } from 
 export type { Token as TextToken } from '../indexes/text/analysis/analyzer.js'
 
 /**
- * Return the terms of a text in order, with their positions, by the options of a text index (default: the defaults of
- * `createIndex`). A query looks for the terms of its text.
+ * Return the terms that a text index with the given options would derive from a text, in order, with their positions. A
+ * query searches for the terms of its text. Default: the default options of `createIndex`.
  *
- * Runs synchronously: one megabyte takes up to a second. Throws `InvalidInput` for options that `createIndex` would
- * refuse.
+ * Runs synchronously: a text of one megabyte takes up to a second. Throws `InvalidInput` for options that `createIndex`
+ * refuses.
  */
 export function tokenize(text: string, options?: TokenizeOptions): readonly Token[]
 export function tokenize(
@@ -34,8 +34,8 @@ export function tokenize(
 }
 
 /**
- * Return the terms that the text index of a column derives from `text`; with several indexes, the first by name.
- * Throws `IndexNotFound` if there is no text index.
+ * Return the terms that the text index of a column derives from `text`. If the column has several text indexes, the
+ * first index by name is used. Throws `IndexNotFound` if the column has no text index.
  */
 export async function tokenizeAs(
   operations: Operations,
@@ -53,7 +53,7 @@ export async function tokenizeAs(
       ErrorCode.IndexNotFound,
       `there is no ${textKind} index of column ${quote(column)}`,
       {
-        hint: 'tokenize(text) shows what becomes of a text without one',
+        hint: 'call the function tokenize(text) to get the terms without an index',
       },
     )
   }
@@ -64,7 +64,7 @@ export async function tokenizeAs(
   if (!isBuiltIn(name) && !tokenizers.some(given => given.name === name)) {
     throw invalidInput(
       `index ${quote(index.index_name)} uses the tokenizer ${quote(name)}, which is not in tokenizers`,
-      { hint: 'pass it in tokenizers, as for connect' },
+      { hint: 'pass the tokenizer in the option tokenizers, like in connect' },
     )
   }
   return tokensOf(text, indexOptions, tokenizers)
@@ -77,7 +77,7 @@ function tokensOf(
 ): readonly Token[] {
   checkText(text)
   checkTokenizers(tokenizers)
-  // The shape of this request checks the values of the options.
+  // Check the options by the shape of a request to create an index, so that both calls accept the same options.
   const request = { id: ['text'], column: 'text', index_type: textKind, ...indexOptions }
   const options = textDefinition(parse(createIndexRequest, request, 'tokenize'))
   return openAnalyzer(options, tokenizers).tokens(text)

@@ -1,13 +1,13 @@
 /**
- * Detects calls on a namespace inside one of its own transactions. Such calls bypass the handle that the transaction
- * passes to its work.
+ * Detects calls through a namespace inside one of its own transactions. Such calls are a mistake: they are not part of
+ * the transaction, because they do not use the handle `tx`.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { invalidInput, type SheafError } from '../errors.js'
 import type { Operations } from '../protocol/calls.js'
 import { idText } from '../protocol/identifiers.js'
 
-/** A running transaction. `around`: the enclosing transaction, of another namespace. */
+/** A running transaction. `around`: the transaction in whose work this transaction was started. */
 interface Running {
   readonly scope: TransactionScope
   readonly around: Running | undefined
@@ -15,12 +15,12 @@ interface Running {
 }
 
 const running = new AsyncLocalStorage<Running>()
-/** Number of running transactions, of all namespaces. */
+/** Number of running transactions of all namespaces of this process. */
 let runningCount = 0
 
 /** The transactions of one namespace. */
 export class TransactionScope {
-  /** Run the work of a transaction. Calls that outlive the work count as outside. */
+  /** Run the work of a transaction. Calls after the end of the work are outside, even if the work started them. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     const own: Running = { scope: this, around: running.getStore(), isOver: false }
     runningCount++
@@ -29,12 +29,12 @@ export class TransactionScope {
     } finally {
       own.isOver = true
       runningCount--
-      // Async context tracking slows every promise of the process in Node before 24, so it is turned off when unused.
+      // Turn off async context tracking when it is unused: in Node before 24, it slows every promise of the process.
       if (runningCount === 0) running.disable()
     }
   }
 
-  /** Return the error for a call inside a transaction of this namespace; null outside. */
+  /** Return the error if the current call is inside a transaction of this namespace, otherwise null. */
   errorInside(id: readonly string[] = []): SheafError | null {
     if (runningCount === 0) return null
     for (let each = running.getStore(); each !== undefined; each = each.around) {
@@ -43,7 +43,7 @@ export class TransactionScope {
     return null
   }
 
-  /** Wrap the operations, so that each rejects inside a transaction of this namespace. */
+  /** Wrap operations, so that a call inside a transaction of this namespace rejects with InvalidInput. */
   guard(target: Operations): Operations {
     const calls = Object.entries<(...args: unknown[]) => Promise<unknown>>(target as never)
     const guarded = calls.map(([name, call]) => [
@@ -60,7 +60,7 @@ export class TransactionScope {
 function bypassError(id: readonly string[]): SheafError {
   const what = id.length === 0 ? '' : ` of ${idText(id)}`
   return invalidInput(
-    `this call${what} bypasses the transaction in which it is made, and would not be part of it`,
+    `this call${what} is made inside of a transaction, but would not be part of the transaction`,
     {
       hint: 'use the handle that the transaction passes to its work: tx.table(...), tx.openTable(...), tx.operations',
     },

@@ -1,17 +1,18 @@
-/** Options and results of `verify`. */
+/** Options, progress and results of `verify`. */
 import { signalShape } from '../protocol/calls.js'
 import { boolean, callback, options } from '../protocol/shape.js'
 
 /**
- * The kind of file or record that is damaged:
- * - `slot`: a slot of the log; nothing can replace it;
- * - `pack`: slots that were moved out of the log, and are still needed;
- * - `checkpoint`, `page`, `layout`: stored catalog state, history, and manifests of versions. They can be rebuilt
- *   from the log while its slots exist;
- * - `data`: columns, row ids or offsets of deleted rows, in a file;
- * - `rows`: a version refers to rows that its files or its slot do not hold;
- * - `index`: a file of an index, or its record in a version. No row is lost: drop the index and create it again;
- * - `manifest`: manifest of a version whose rows a Lance engine stores.
+ * The kind of a problem: the damaged file or record.
+ * - `slot`: a slot of the commit log. It cannot be rebuilt.
+ * - `pack`: a file with needed slots that were moved out of the log.
+ * - `checkpoint`, `page`, `layout`: a checkpoint, a history page, or the stored manifest of a version. It can be
+ *   rebuilt while the log has the slots from which it was derived.
+ * - `data`: a file with columns, row ids or offsets of deleted rows.
+ * - `rows`: a version refers to rows that its files or its slot do not have.
+ * - `index`: a file of an index, or the record of an index in a version. No row is lost. Drop the index and create it
+ *   again.
+ * - `manifest`: the manifest of a version whose rows are stored by a Lance engine.
  */
 export type ProblemKind =
   | 'slot'
@@ -27,7 +28,7 @@ export type ProblemKind =
 /** A problem that a verification found. */
 export interface Problem {
   readonly kind: ProblemKind
-  /** A path relative to the root: the damaged file, or the folder of the table. */
+  /** Path of the damaged file, or of the folder of the table, relative to the root. */
   readonly path: string
   /** Description of the problem. */
   readonly what: string
@@ -35,13 +36,13 @@ export interface Problem {
   readonly repairable: boolean
 }
 
-/** Counts of everything that a verification has checked. */
+/** Amount of data that a verification has checked. */
 export interface Checked {
-  /** Slots of the log. */
+  /** Number of slots of the log. */
   slots: number
-  /** Files outside the log. */
+  /** Number of files that are not slots. */
   files: number
-  /** Bytes of slots and files. */
+  /** Bytes of all slots and files together. */
   bytes: number
   tables: number
   versions: number
@@ -49,19 +50,19 @@ export interface Checked {
 
 /** The result of a verification. */
 export interface Verification {
-  /** Whether no problem remains. */
+  /** Whether the root has no problem, except for those that were repaired. */
   readonly ok: boolean
-  /** Problems that remain. */
+  /** Problems that were not repaired. */
   readonly problems: readonly Problem[]
   /** Problems that were repaired. */
   readonly repaired: readonly Problem[]
   /**
-   * Unreferenced files, which were not checked, ascending. Interrupted or running writes left them, garbage
-   * collection has not deleted them yet, or another program put them there. Without files of `_tmp/`, `_pins/` and
-   * `_jobs/`.
+   * Sorted paths of unreferenced files. Unreferenced files are not checked. They come from interrupted or running
+   * writes, wait for garbage collection, or were created by another program. Files in `_tmp/`, `_pins/` and `_jobs/`
+   * are not listed.
    */
   readonly unreferenced: readonly string[]
-  /** What was checked, in numbers. */
+  /** Amount of data that was checked. */
   readonly checked: Readonly<Checked>
 }
 
@@ -69,9 +70,9 @@ export interface Verification {
 export interface VerifyProgress {
   /** The part of the root that is being checked. */
   readonly phase: 'log' | 'history' | 'tables'
-  /** Steps of the phase that are done. */
+  /** Number of steps of the phase that are done. */
   readonly done: number
-  /** All steps of the phase. */
+  /** Number of all steps of the phase. */
   readonly total: number
 }
 
@@ -82,7 +83,7 @@ export interface VerifyOptions {
    * false.
    */
   readonly repair?: boolean
-  /** Called every few steps. */
+  /** Called after every few steps with the progress. Default: no callback. */
   readonly onProgress?: (progress: VerifyProgress) => void
   readonly signal?: AbortSignal | undefined
 }

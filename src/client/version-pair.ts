@@ -1,9 +1,10 @@
 /**
- * Reads the difference between two versions of a table. A query with `differs_from` returns the rows that are not stored
- * at the same address in the other version. A row id of only one version was added or removed. For a row id of both
- * versions, the values are compared, since a row may have moved, or been rewritten with equal values.
+ * Reads the difference between two versions of a table. A query with `differs_from` returns the rows of one version
+ * that are not stored at the same address in the other version. If only one version returns a row id, the row was added
+ * or removed. If both versions return a row id, the values are compared, because a row may have been moved, or
+ * rewritten with equal values.
  *
- * Row ids are held in memory, 16 bytes per differing row. Rows are read a few thousand at a time.
+ * The row ids are kept in memory, with 16 bytes per differing row. Rows are read in batches of 4,096.
  */
 import type { Batch } from '../arrow/column.js'
 import { takeBatch } from '../arrow/take.js'
@@ -22,15 +23,15 @@ const importDiffering = lazyImport(() => import('./differing.js'))
 /** A version number, or a tag. A tag is resolved when the difference is first read. */
 export type VersionOrTag = number | string
 
-/** The number before the first version of a table. It stands for a table without rows and columns. */
+/** The number of the state before the first version of a table: no rows and no columns. */
 const noVersion = 0
 
-/** Row ids per query. */
+/** Maximum row ids per query. */
 const idsAtOnce = 32 * 1024
 
 type Side = 'from' | 'to'
 
-/** Two versions, with their row ids and schemas, which are read once. */
+/** Two versions to compare. Their row ids and schemas are read once and then kept. */
 export class VersionPair {
   readonly #operations: Operations
   readonly #id: readonly string[]
@@ -59,7 +60,7 @@ export class VersionPair {
     return schemaDifference(from, to)
   }
 
-  /** Yield rows of one side, ordered by row id. */
+  /** Yield the rows with the given ids from one of the two versions, ordered by id. `columns` absent: all columns. */
   async *rows(
     side: Side,
     ids: Float64Array,
@@ -77,7 +78,10 @@ export class VersionPair {
       yield* batches
   }
 
-  /** Yield the rows that differ. `compared`: read only the columns that are compared. */
+  /**
+   * Yield the rows of both versions whose values differ. `compared`: whether to return only the columns of both
+   * versions.
+   */
   async *changed(
     compared: boolean,
     options: CallOptions,
@@ -100,7 +104,7 @@ export class VersionPair {
     }
   }
 
-  /** Return the ids of the rows of one side that are not at the same address on the other side, ascending. */
+  /** Return, ascending, the ids of the rows of one version that are not at the same address in the other version. */
   async #idsOf(side: Side, options: CallOptions): Promise<Float64Array> {
     const { [side]: version, [side === 'from' ? 'to' : 'from']: other } = await this.#resolved(options)
     if (version === noVersion) return new Float64Array(0)
@@ -128,7 +132,7 @@ export class VersionPair {
   async #schemaOf(side: Side, options: CallOptions): Promise<Schema> {
     const { [side]: version, [side === 'from' ? 'to' : 'from']: other } = await this.#resolved(options)
     if (version === noVersion) return { fields: [] }
-    // Only a query with `differs_from` returns the ids of the columns.
+    // Set `differs_from` also without another version, because only such a query returns the field ids of the columns.
     const differs_from = other === noVersion ? version : other
     const request = { id: this.#id, version, differs_from, vector: null, k: 0 }
     return readReply(await this.#operations.queryTable(request, options)).schema

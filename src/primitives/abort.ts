@@ -1,8 +1,8 @@
-/** Stops waiting for work that cannot be canceled. */
+/** Functions that stop waiting for work when a signal aborts. The work itself cannot be canceled. */
 import type { Clock } from './clock.js'
 import type { MaybePromise } from './task.js'
 
-/** Wait for `value`, but reject with `signal.reason` as soon as the signal fires. The work itself continues. */
+/** Wait for `value`, but reject with `signal.reason` when the signal aborts. The work behind `value` continues. */
 export function orAborted<T>(value: MaybePromise<T>, signal: AbortSignal | undefined): Promise<T> {
   const promise = Promise.resolve(value)
   if (signal === undefined) return promise
@@ -16,8 +16,9 @@ export function orAborted<T>(value: MaybePromise<T>, signal: AbortSignal | undef
 }
 
 /**
- * Wait until `work` ends, but at most `ms` milliseconds. The pause keeps the process alive. Rejects with the error of
- * `work`, and with `signal.reason` as soon as the signal fires. The work itself continues.
+ * Wait until `work` ends, but at most `ms` milliseconds. The process does not exit while this function waits. Rejects
+ * with the error of `work`, and with `signal.reason` when the signal aborts. After a timeout or an abort, `work`
+ * continues.
  */
 export async function within(
   clock: Clock,
@@ -30,19 +31,20 @@ export async function within(
   try {
     await orAborted(Promise.race([work, timeout]), signal)
   } finally {
-    // Pass a reason: creating the default AbortError takes longer than everything else here.
+    // Pass a reason, because creating the default AbortError would take longer than the rest of this function.
     timer.abort(null)
   }
 }
 
 /**
- * Callbacks by signal. One listener serves all of them, because Node warns about more than ten listeners of one signal.
+ * Callbacks by signal. A signal has one listener that calls all of its callbacks, because Node warns about a signal
+ * with more than ten listeners.
  */
 const waiting = new WeakMap<AbortSignal, Set<() => void>>()
 
 /**
- * Call `then` when the signal fires. Returns a function that unregisters `then`. The signal has one listener for all
- * callbacks, and none when there are no callbacks.
+ * Call `then` when the signal aborts. Returns a function that unregisters `then`. When the last callback of a signal is
+ * unregistered, its listener is removed.
  */
 export function whenAborted(signal: AbortSignal, then: () => void): () => void {
   const known = waiting.get(signal)
@@ -63,7 +65,7 @@ function callAll({ target }: Event): void {
   for (const each of waiting.get(target as AbortSignal) ?? []) each()
 }
 
-/** Yield the items of `source` until the signal fires. Then throw `signal.reason` without waiting for the source. */
+/** Yield the items of `source`. When the signal aborts, throw `signal.reason` without waiting for the source. */
 export async function* eachOrAborted<T>(
   source: AsyncIterable<T> | Iterable<T>,
   signal: AbortSignal | undefined,
@@ -81,14 +83,14 @@ export async function* eachOrAborted<T>(
       yield next.value
     }
   } finally {
-    // Not awaited: a source that hangs in `next` would hang here too.
+    // Do not await `return`, because a source that hangs in `next` hangs in `return` too.
     if (!done) Promise.resolve(iterator.return?.()).catch(() => {})
   }
 }
 
 /**
- * Return a signal that fires with `reason` after `ms` milliseconds, or when `signal` fires, with the reason of
- * `signal`. `end` stops the timer.
+ * Return a signal that aborts with `reason` after `ms` milliseconds. If `signal` aborts earlier, it aborts with the
+ * reason of `signal`. The returned function `end` stops the timer.
  */
 export function deadline(
   clock: Clock,

@@ -3,11 +3,11 @@ import { within } from './abort.js'
 import type { Clock } from './clock.js'
 import { type Deferred, deferred } from './deferred.js'
 
-/** Counts running calls. */
+/** Counts running foreground calls. */
 export class Activity {
   readonly #clock: Clock
   #count = 0
-  /** Resolves when the last foreground call ends. */
+  /** A promise that resolves when the last foreground call ends. Null: no task waits for this. */
   #over: Deferred<void> | null = null
 
   constructor(clock: Clock) {

@@ -1,7 +1,7 @@
 /** A fixed-length set of row numbers, one bit per row, least significant bit first (the layout of an Arrow bitmap). */
 export class Bitset {
   readonly length: number
-  /** Bits past `length` are always 0, so that counting and combining need no tail case. */
+  /** 32 bits per word. Bits past `length` are always 0, so that methods need no special case for the last word. */
   readonly words: Uint32Array
 
   constructor(length: number, words: Uint32Array = new Uint32Array((length + 31) >>> 5)) {
@@ -62,8 +62,8 @@ export class Bitset {
   }
 
   /**
-   * Count the members. Bit adders first sum 8 words together (Harley and Seal), which takes half the time of counting
-   * each word.
+   * Count the rows in the set. The algorithm of Harley and Seal first adds 8 words bit by bit. It takes half the time
+   * of counting each word.
    */
   count(): number {
     const { words } = this
@@ -92,7 +92,7 @@ export class Bitset {
     return total
   }
 
-  /** Return the number of set bits before each word, as input of `rank`. */
+  /** Return, for each word, the number of set bits in earlier words. This is the input of `rank`. */
   ranks(): Uint32Array {
     const ranks = new Uint32Array(this.words.length)
     for (let w = 1; w < ranks.length; w++) ranks[w] = ranks[w - 1]! + popcount(this.words[w - 1]!)
@@ -120,7 +120,7 @@ export class Bitset {
     return this.length
   }
 
-  /** Do `select` for many ranks. The ranks must ascend and be less than `count()`. */
+  /** Return the result of `select` for each of `ranks`, which must ascend and be less than `count()`. */
   selectAll(ranks: ArrayLike<number>): Uint32Array {
     const found = new Uint32Array(ranks.length)
     let before = 0
@@ -186,7 +186,8 @@ export class Bitset {
   }
 
   /**
-   * Like `slice`, but share the memory if the range starts and ends at word boundaries. Then neither set may change.
+   * Like `slice`, but share memory with this set if the range starts and ends at word boundaries. So neither set may be
+   * changed afterwards.
    */
   view(from: number, to: number): Bitset {
     const isWhole = (to & 31) === 0 || to === this.length
@@ -211,7 +212,7 @@ export class Bitset {
     return part
   }
 
-  /** Add the members of `other`, each moved up by `by`. All of them must fit. */
+  /** Add the rows of `other`, after adding `by` to each row number. The results must be less than `length`. */
   addShifted(other: Bitset, by: number): void {
     const first = by >>> 5
     const shift = by & 31
@@ -224,7 +225,7 @@ export class Bitset {
     }
   }
 
-  /** Return the first `limit` members, ascending. */
+  /** Return the first `limit` rows of the set, ascending. Default: all rows. */
   toIndices(limit = this.length): Uint32Array {
     const out = new Uint32Array(Math.min(limit, this.count()))
     const { words } = this
@@ -246,14 +247,14 @@ export class Bitset {
   }
 }
 
-/** The bit positions in which at least two of three words have a set bit. */
+/** Return a word in which a bit is set if at least two of the three words have this bit. */
 function carry(a: number, b: number, c: number): number {
   return (a & b) | ((a ^ b) & c)
 }
 
 /** Count the set bits of a word. */
 export function popcount(word: number): number {
-  // Every step stays within 32 bits. Otherwise V8 would compile the loops around this function for doubles.
+  // Keep all results in 32-bit integers. Otherwise V8 compiles loops that call this function with slower doubles.
   const pairs = (word - ((word >>> 1) & 0x55555555)) | 0
   const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333)
   return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24

@@ -1,21 +1,25 @@
-/** CRC-32 (IEEE 802.3, as in zip and gzip), which protects every byte on disk. zlib computes 5 GB/s. */
+/** CRC-32 (IEEE 802.3, like in zip and gzip). Every byte on disk has such a checksum. zlib computes 5 GB/s. */
 import { crc32 as zlibCrc32 } from 'node:zlib'
 
-/** Return the checksum of `bytes`. `previous` is the checksum of the bytes before them. */
+/**
+ * Return the checksum of `bytes`, or of earlier bytes followed by `bytes`. `previous`: the checksum of the earlier
+ * bytes; default: no earlier bytes.
+ */
 export function crc32(bytes: Uint8Array, previous = 0): number {
   return zlibCrc32(bytes, previous)
 }
 
 /**
- * Return the checksum of `length` bytes, computed from the checksums of their blocks. Each block has `block` bytes; the
- * last one may be shorter. Works like `crc32_combine` in zlib: zeros appended to bytes change each bit of the checksum
- * independently.
+ * Return the checksum of `length` bytes, computed from the checksums `sums` of their blocks. Each block has `block`
+ * bytes; the last block may be shorter. The method is the one of `crc32_combine` in zlib: if a block of zeros is
+ * appended to bytes, each bit of the old checksum changes the new checksum independently of the other bits.
  */
 export function joinedCrc(sums: Uint32Array, block: number, length: number): number {
   const last = sums.length - 1
   const zeros = new Uint8Array(block)
   const crcOfZeros = crc32(zeros)
-  // For each value of each byte of a checksum: what the byte contributes once a block of zeros is appended.
+  // For each value of each of the four bytes of a checksum: its part of the checksum after a block of zeros is
+  // appended.
   const shifted = new Uint32Array(4 * 256)
   for (let i = 0; i < shifted.length; i++) {
     const byte = i & 255

@@ -1,26 +1,26 @@
 /**
- * The only source of time and randomness. All other code takes a `Clock`, so that a test can replay a whole history
- * from one seed.
+ * The only source of time and randomness. All other modules get a `Clock` as an argument, so that a test can repeat a
+ * whole run from one seed.
  */
 import { randomUUID } from 'node:crypto'
 
 /** A source of time, random numbers and UUIDs. Tests pass their own clock. */
 export interface Clock {
-  /** Wall time, milliseconds since 1970. May jump. */
+  /** Return the wall time in milliseconds since 1970. It may jump forwards and backwards. */
   now(): number
-  /** Milliseconds from an arbitrary start; never goes back. For durations and deadlines. */
+  /** Return milliseconds since an arbitrary start. The value never decreases, so use it for durations and deadlines. */
   elapsed(): number
-  /** A version 4 UUID. */
+  /** Return a new version 4 UUID. */
   uuid(): string
-  /** Uniform in [0, 1). For jitter, never for identity. */
+  /** Return a uniform random number in [0, 1). Use it for jitter, never for ids. */
   random(): number
   /**
-   * Resolves after `ms` milliseconds. Rejects with `signal.reason` when aborted. The timer keeps the process alive only
-   * if `awaited` is true (default: false). Pass true for a pause inside a call that a caller awaits, never for
-   * maintenance.
+   * Wait for `ms` milliseconds. Rejects with `signal.reason` when the signal aborts. `awaited`: whether the timer keeps
+   * the process running (default false). Pass true for a pause inside a call that a caller awaits. Pass false for
+   * maintenance, so that a process without other work can exit.
    */
   sleep(ms: number, signal?: AbortSignal, awaited?: boolean): Promise<void>
-  /** Let all other ready work run first. */
+  /** Wait until all other work that is ready in the event loop has run. */
   yield(): Promise<void>
 }
 

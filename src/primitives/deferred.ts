@@ -1,11 +1,11 @@
-/** A promise that is resolved or rejected from outside. */
+/** A promise with functions that resolve or reject it. */
 export interface Deferred<T> {
   readonly promise: Promise<T>
   resolve(value: T): void
   reject(cause: unknown): void
 }
 
-/** Make a deferred promise. A rejection that nobody awaits is not reported as unhandled. */
+/** Create a deferred promise. Node does not report an unhandled rejection if no caller awaits the promise. */
 export function deferred<T>(): Deferred<T> {
   let resolve!: (value: T) => void
   let reject!: (cause: unknown) => void

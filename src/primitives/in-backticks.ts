@@ -1,4 +1,6 @@
-/** Put a name in backticks, as SQL and paths of fields quote it. Backticks of the name are doubled. */
+/**
+ * Put a name in backticks, which quote names in SQL and in paths of fields. Backticks inside of the name are doubled.
+ */
 export function inBackticks(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``
 }

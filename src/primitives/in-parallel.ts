@@ -1,8 +1,8 @@
-/** Runs asynchronous work on many items, a few at a time. */
+/** Runs asynchronous work on many items, with a limit of concurrent calls. */
 
 /**
- * Apply `work` to each item, at most `maxParallel` at a time, and return the results in the order of the items. After a
- * failure no further item starts. The error is thrown when all running items have ended.
+ * Call `work` for each item, with at most `maxParallel` concurrent calls, and return the results in the order of the
+ * items. After a call has failed, no further call starts. Its error is thrown when all running calls have ended.
  */
 export async function inParallel<T, R>(
   items: readonly T[],

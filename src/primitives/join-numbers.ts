@@ -1,5 +1,6 @@
 /**
- * Concatenate arrays of numbers. Returns the array itself if there is only one. `Numbers` is the class of the arrays.
+ * Concatenate arrays of numbers. If there is only one array, this array is returned without a copy. `Numbers`: the
+ * class of the arrays.
  */
 export function joinNumbers<T extends Uint32Array | Float32Array | Float64Array>(
   Numbers: new (length: number) => T,

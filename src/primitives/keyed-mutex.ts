@@ -1,14 +1,15 @@
-/** A mutex per key, first come, first served. Prevents races between calls of one process. */
+/** A mutex per key. It prevents races between calls of one process. */
 import { orAborted } from './abort.js'
 import { deferred } from './deferred.js'
 
-/** Runs work one at a time per key, in the order of the calls. */
+/** A mutex per key. Calls with the same key run one after the other, in the order in which they were made. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>()
 
   /**
-   * Run `work` after all work queued earlier under `key` has ended, successfully or not. Rejects with `signal.reason`
-   * when aborted while it waits. Callers behind an aborted one still wait for the callers before it.
+   * Run `work` after all work that was queued earlier under `key` has ended, successfully or not. Rejects with
+   * `signal.reason` if the signal aborts while this call waits. Later calls still wait for the calls before an aborted
+   * call.
    */
   async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const before = this.#last.get(key) ?? Promise.resolve()
@@ -25,9 +26,9 @@ export class KeyedMutex {
     }
   }
 
-  /** Like `run`, but hold several keys at once. Keys may repeat. */
+  /** Like `run`, but lock several keys. `keys` may have duplicates. */
   async runAll<T>(keys: readonly string[], work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    // All callers queue for keys in the same order, so there is no deadlock.
+    // Lock the keys in sorted order. Because all callers use the same order, there is no deadlock.
     const ordered = [...new Set(keys)].sort()
     const next = (i: number): Promise<T> =>
       i === ordered.length ? work() : this.run(ordered[i]!, () => next(i + 1), signal)

@@ -2,43 +2,45 @@
  * The cache of an opened root: a scan-resistant segmented LRU with one byte budget. Each type of value has its own
  * partition.
  *
- * - `get` returns a loaded value directly. While a value loads, all callers share one promise. A failed load is
- *   forgotten. A load can claim its size before it ends; the claim counts at once, so the cache makes room before
- *   memory is allocated.
- * - **Places** (file metadata that says where rows are: manifests, footers, slots) are small objects on the heap that
- *   every query needs. Data never evicts them. They use at most a quarter of the budget, unless a single one is larger.
- * - **Data** (columns) is evicted least recently used first, from the fresh segment. A value moves to the proven
- *   segment when it is used again after a quarter of the budget was loaded since the value came. Proven values are
- *   evicted last, and use at most half of the budget. A scan uses each value several times, but within a few loads. So
- *   a scan proves nothing, and even a long scan evicts only the other half.
- * - **Passing** reads (large one-time reads) use at most about what their reader looks at, and never evict proven
- *   values.
- * - Every entry has a **source**, for example the blob it was read from. When the source is deleted, the cache drops
- *   the entry at once. So the cache does not collect entries of deleted blobs.
+ * - **Loading**: `get` returns a cached value directly, or loads it. While a value is loading, all callers share one
+ *   promise. A failed load is not cached. A load can claim its size before it ends. A claim counts against the budget
+ *   immediately, so the cache evicts other entries before the load allocates memory.
+ * - **Places** are file metadata (manifests, footers, slots) that locate rows. They are small objects on the heap that
+ *   every query needs. Data never evicts places. All places together use at most a quarter of the budget, unless a
+ *   single entry is larger.
+ * - **Data** (columns) is in one of two LRU segments: fresh or proven. New values are fresh. A fresh value becomes
+ *   proven if it is used after other values of at least a quarter of the budget were loaded. Fresh values are evicted
+ *   first. Proven values use at most half of the budget.
+ * - **Scans** use each value several times, but within a few loads. So the values of a scan stay fresh, and even a long
+ *   scan does not evict proven values.
+ * - **Passing** reads are large one-time reads. Their values have a small LRU segment of their own, and never evict
+ *   proven values.
+ * - **Sources**: every entry has a source, for example the blob from which it was read. When the source is deleted, the
+ *   cache drops the entry immediately, so that entries of deleted blobs do not use memory.
  */
 
 import type { MaybePromise } from './task.js'
 
-/** Reports the bytes that a load will take, as soon as they are known. A later call replaces the earlier value. */
+/** Function by which a load reports the bytes of its result before it ends. A later call replaces the earlier value. */
 export type Claim = (bytes: number) => void
 
-/** Loads a value for the cache. May call `claim` with the bytes that the load will take. */
+/** Function that loads a value for the cache. It may call `claim` with the bytes of the value. */
 export type Load<V> = (claim: Claim) => Promise<V>
 
 /** Caches values by key. */
 export interface Keeper<V> {
   /**
    * Return the cached value, or load and cache it. A value that is larger than the budget is returned, but not cached.
-   * `source`: what the value is read from; default: the key.
+   * `source`: name of the object from which the value is read, for example a blob; default: the key.
    */
   get(key: string, load: Load<V>, source?: string): MaybePromise<V>
 }
 
-/** A `Keeper` that can also look up values without loading them. */
+/** A `Keeper` that can also look up values without loading them, and that has a variant for passing reads. */
 export interface PassingKeeper<V> extends Keeper<V> {
   /**
-   * Return the cached value, or undefined. Counts as a use, except that a passing reader does not renew entries of
-   * others.
+   * Return the cached value. Undefined if the value is not cached. The call counts as a use of the entry, except that a
+   * passing reader does not renew entries of the other segments.
    */
   peek(key: string): V | undefined
   /** Return whether the value is cached. Does not count as a use. */
@@ -48,21 +50,21 @@ export interface PassingKeeper<V> extends Keeper<V> {
 
 /** Statistics of one partition of the cache. */
 export interface PartitionStats {
-  /** Cached and loading values. */
+  /** Number of cached values and of running loads. */
   readonly entries: number
-  /** Includes the claims of running loads. */
+  /** Bytes of the cached values, plus the claims of running loads. */
   readonly bytes: number
-  /** How often `get` or `peek` found an entry. */
+  /** Number of calls of `get` and `peek` that found an entry. */
   readonly hits: number
-  /** How often a value was loaded or built. */
+  /** Number of values that were loaded or built. */
   readonly misses: number
 }
 
 /** Statistics of the cache of an opened root. */
 export interface MemoryStats {
-  /** The most bytes of all partitions together; Infinity for no limit. */
+  /** Maximum bytes of all partitions together. Infinity: no limit. */
   readonly budgetBytes: number
-  /** The sum over all partitions. Exceeds the budget only while loads run. */
+  /** Bytes of all partitions together. The sum exceeds the budget only while loads run. */
   readonly bytes: number
   /** Statistics by the name of the partition. */
   readonly partitions: Readonly<Record<string, PartitionStats>>
@@ -71,10 +73,10 @@ export interface MemoryStats {
 /** Approximate memory of an entry in addition to its value: key, map entry, list links, promise. In bytes. */
 const entryBytes = 400
 
-/** Maximum bytes that a passing reader keeps: two batches of a table, or half of the budget if that is less. */
+/** Maximum bytes of the segment of passing reads: two batches of a table. Half of the budget if that is less. */
 const passingBytes = 192 * 1024 * 1024
 
-/** The cache; see the head of this file. */
+/** The cache of an opened root. The comment at the head of this file describes it. */
 export class Memory {
   readonly #budget: number
   readonly #partitions = new Map<string, Owner>()
@@ -84,21 +86,21 @@ export class Memory {
   readonly #passing = new LruSegment()
   /** The newest entry of each source. The older entries of the source are linked to it. */
   readonly #newestOfSource = new Map<string, Entry<unknown>>()
-  /** Counts uses. */
+  /** Number of uses of entries so far. It serves as the time of a use. */
   #now = 0
   /** Bytes of data loaded so far. */
   #loadedBytes = 0
   /** Bytes of all entries and claims. */
   #bytes = 0
 
-  /** `budgetBytes`: the most bytes of all partitions together; Infinity for no limit. */
+  /** `budgetBytes`: maximum bytes of all partitions together. Infinity: no limit. */
   constructor(budgetBytes: number) {
     this.#budget = budgetBytes
   }
 
   /**
-   * Create a partition. `sizeOf`: the bytes of a value, on the heap or elsewhere. `onDrop`: called with each loaded
-   * value that leaves the cache.
+   * Create a partition. `sizeOf`: returns the bytes of a value, on the heap and outside of the heap. `onDrop`: called
+   * with each loaded value that leaves the cache.
    */
   partition<V>(
     name: string,
@@ -111,7 +113,7 @@ export class Memory {
     return partition
   }
 
-  /** Return whether prefetched data of `bytes` bytes will still be cached when it is used. */
+  /** Return whether prefetched data of `bytes` bytes is small enough to be still in the cache when it is used. */
   canHold(bytes: number): boolean {
     return bytes <= this.#budget / 2
   }
@@ -134,7 +136,7 @@ export class Memory {
     }
   }
 
-  /** Called by partitions: add a new entry. */
+  /** Add a new entry. Called by partitions. */
   begin(entry: Entry<unknown>): void {
     const sibling = this.#newestOfSource.get(entry.source)
     if (sibling !== undefined) {
@@ -144,16 +146,16 @@ export class Memory {
     this.#newestOfSource.set(entry.source, entry)
   }
 
-  /** Called by partitions: an entry was used. */
+  /** Record a use of an entry. Called by partitions. `inPassing`: whether the reader is a passing reader. */
   use(entry: Entry<unknown>, inPassing: boolean): void {
     const { segment } = entry
     if (segment === null) return
     if (inPassing && segment !== this.#passing) return
     let next = segment
     if (segment === this.#passing && !inPassing) {
-      entry.came = this.#loadedBytes
+      entry.loadedAt = this.#loadedBytes
       next = this.#fresh
-    } else if (segment === this.#fresh && this.#loadedBytes - entry.came > this.#budget / 4) {
+    } else if (segment === this.#fresh && this.#loadedBytes - entry.loadedAt > this.#budget / 4) {
       next = this.#proven
     }
     entry.used = ++this.#now
@@ -163,14 +165,15 @@ export class Memory {
     while (this.#proven.bytes > this.#budget / 2) {
       const least = this.#proven.oldest!
       this.#proven.remove(least)
-      least.came = this.#loadedBytes
+      least.loadedAt = this.#loadedBytes
       least.used = ++this.#now
       this.#fresh.push(least)
     }
   }
 
   /**
-   * Called by partitions: a loading entry will take `bytes`. An entry that is too large to be cached evicts nothing.
+   * Record the size of an entry that is loading. Called by partitions. An entry that is larger than the budget evicts
+   * no other entries.
    */
   claim(entry: Entry<unknown>, bytes: number): void {
     if (entry.isForgotten) return
@@ -178,7 +181,7 @@ export class Memory {
     this.#trim()
   }
 
-  /** Called by partitions: an entry was loaded and takes `bytes`. */
+  /** Record that an entry was loaded and has `bytes` bytes. Called by partitions. */
   arrived(entry: Entry<unknown>, bytes: number, inPassing: boolean): void {
     if (entry.isForgotten) return
     const all = bytes + entryBytes
@@ -195,14 +198,14 @@ export class Memory {
       }
     } else {
       this.#loadedBytes += all
-      entry.came = this.#loadedBytes
+      entry.loadedAt = this.#loadedBytes
       const segment = inPassing ? this.#passing : this.#fresh
       segment.push(entry)
     }
     this.#trim()
   }
 
-  /** Called by partitions: remove an entry. */
+  /** Remove an entry. Called by partitions. */
   forget(entry: Entry<unknown>): void {
     if (entry.isForgotten) return
     entry.isForgotten = true
@@ -223,7 +226,9 @@ export class Memory {
     this.#bytes += more
   }
 
-  /** Evict entries until the budget holds. Never evicts proven entries for entries that are still loading. */
+  /**
+   * Evict entries until the budget is not exceeded. Proven entries are not evicted for entries that are still loading.
+   */
   #trim(): void {
     while (this.#bytes > this.#budget) {
       const isCrowded = this.#places.bytes + this.#proven.bytes > this.#budget
@@ -233,7 +238,7 @@ export class Memory {
     }
   }
 
-  /** The next entry to evict from the passing and fresh segments. */
+  /** Return the next entry to evict from the passing or the fresh segment. Null if both are empty. */
   #nextVictim(): Entry<unknown> | null {
     const passing = this.#passing.oldest
     const fresh = this.#fresh.oldest
@@ -246,7 +251,7 @@ export class Memory {
 /** The entries of one type of value. Created by `Memory.partition`. */
 export class Partition<V> implements PassingKeeper<V>, Owner {
   readonly isPlaces: boolean
-  /** Maintained by `Memory`. */
+  /** Bytes of all entries. Set by `Memory`. */
   bytes = 0
   readonly #memory: Memory
   readonly #sizeOf: (value: V) => number
@@ -271,7 +276,7 @@ export class Partition<V> implements PassingKeeper<V>, Owner {
     return this.#get(key, load, source, false)
   }
 
-  /** Return a view of this partition for large one-time reads. */
+  /** Return a `Keeper` of this partition for passing reads: large one-time reads. */
   passing(): PassingKeeper<V> {
     const keeper: PassingKeeper<V> = {
       get: (key, load, source = key) => this.#get(key, load, source, true),
@@ -304,7 +309,7 @@ export class Partition<V> implements PassingKeeper<V>, Owner {
     return { entries: this.#entries.size, bytes: this.bytes, hits: this.#hits, misses: this.#misses }
   }
 
-  /** Called by `Memory`. */
+  /** Remove an entry from the map of this partition. Called by `Memory`. */
   drop({ key, value }: Entry<unknown>): void {
     this.#entries.delete(key)
     if (value !== undefined) this.#onDrop?.(value as V)
@@ -357,7 +362,7 @@ export class Partition<V> implements PassingKeeper<V>, Owner {
   }
 }
 
-/** The part of a partition that `Memory` uses. */
+/** The members of a partition that `Memory` uses. */
 interface Owner {
   readonly isPlaces: boolean
   bytes: number
@@ -370,23 +375,23 @@ class Entry<V> {
   readonly key: string
   readonly source: string
   isForgotten = false
-  /** Set as soon as the load starts. */
+  /** The promise of the load. Set when the load starts. */
   promise!: Promise<V>
-  /** Undefined until loaded. */
+  /** The loaded value. Undefined while it is loading. */
   value: V | undefined = undefined
-  /** The bytes that count against the budget. */
+  /** Bytes of the entry that count against the budget. */
   bytes = 0
-  /** Null until loaded. */
+  /** The segment of the entry. Null while it is loading. */
   segment: LruSegment | null = null
   older: Entry<unknown> | null = null
   newer: Entry<unknown> | null = null
   /** The previous and next entries of the same source. */
   before: Entry<unknown> | null = null
   after: Entry<unknown> | null = null
-  /** When the entry was last used, as a count of uses. */
+  /** Time of the last use: value of `Memory.#now`. */
   used = 0
-  /** The bytes of data that were loaded when this entry was. */
-  came = 0
+  /** Value of `Memory.#loadedBytes` when this entry was loaded, or last moved to the fresh segment. */
+  loadedAt = 0
 
   constructor(partition: Owner, key: string, source: string) {
     this.partition = partition

@@ -1,19 +1,19 @@
 /**
- * Finds files and packages at run time, from the module that needs them. This also works if a bundler packed Sheaf into a program,
- * as long as the package is in `node_modules` of that program.
+ * Finds files and packages at run time, starting from the module that needs them. If a bundler packed Sheaf into a
+ * program, a package is still found if it is in `node_modules` of this program.
  */
 import nodeModule from 'node:module'
 
-/** Not imported by its name, because webpack replaces calls of the import by what it knows when it builds. */
+/** Taken from the default export, because webpack replaces calls of an imported `createRequire` during its build. */
 const { createRequire } = nodeModule
 
-/** The hint of errors for a file or package that cannot be found because a bundler packed Sheaf into a program. */
+/** Hint for errors about a file or package that cannot be found because a bundler packed Sheaf into a program. */
 export const externalHint = 'if a bundler packed sheaf into your program, mark sheaf as external'
 
 /**
- * Return functions that resolve and load packages from the calling module, best first. `moduleUrl`: `import.meta.url` of the calling
- * module. In a bundle it may be undefined (esbuild, CommonJS), or a path of the build machine (webpack); then `__filename` is the file of
- * the bundle.
+ * Return `require` functions to try in this order. They resolve and load packages from the calling module. `moduleUrl`:
+ * `import.meta.url` of the calling module. In a bundle, it may be undefined (esbuild, CommonJS) or a path of the build
+ * machine (webpack). For this case, one of the functions uses `__filename`, the file of the bundle.
  */
 export function requiresOf(moduleUrl: string | undefined): NodeJS.Require[] {
   const places = [moduleUrl, typeof __filename === 'string' ? __filename : undefined]
@@ -21,8 +21,8 @@ export function requiresOf(moduleUrl: string | undefined): NodeJS.Require[] {
 }
 
 /**
- * Return the path of the file `name`, which a worker thread runs. Null if there is no such file. The file is next to the calling module, or
- * in the ES module build if the calling module is in the CommonJS build.
+ * Return the path of the file `name`, which a worker thread runs. Null if the file does not exist. The file is next to
+ * the calling module. If the calling module is in the CommonJS build, the file is in the ES module build.
  */
 export function threadFile(name: string, moduleUrl: string | undefined): string | null {
   for (const { resolve } of requiresOf(moduleUrl)) {

@@ -1,17 +1,17 @@
 /**
- * Ascending, distinct whole numbers below 2^53, stored as runs: row ids of a fragment, offsets of deleted rows.
- * Consecutive numbers cost nothing, a gap costs a few bytes.
+ * Ascending, distinct integers from 0 to 2^53 - 1, stored as runs of consecutive numbers, for example row ids of a
+ * fragment or offsets of deleted rows. A run needs a few bytes, whatever its length.
  *
- * Encoding: two LEB128 varints per run. The first is the gap since the previous run (since 0 for the first run), the
- * second is the length minus one.
+ * Encoding: two LEB128 varints per run. The first varint is the gap between the previous run (for the first run: 0) and
+ * this run. The second varint is the length of the run minus one.
  */
 import { firstFrom, partitionPoint } from './partition-point.js'
 import { cutIntoRuns, RunSequence } from './run-sequence.js'
 import { VarintReader, varintBytes, writeVarint } from './varint.js'
 
-/** Runs ascend, and neither touch nor overlap. */
+/** A sorted set of numbers as runs. The runs ascend. They do not overlap, and there is a gap between two runs. */
 export class NumberRuns extends RunSequence {
-  /** Create the run of `count` numbers that starts with `first`. */
+  /** Create a set with one run of `count` numbers that starts with `first`. */
   static range(first: number, count: number): NumberRuns {
     return count === 0 ? new NumberRuns([], []) : new NumberRuns([first], [count])
   }
@@ -36,7 +36,7 @@ export class NumberRuns extends RunSequence {
       const length = reader.next() + 1
       const touches = gap === 0 && runs > 0
       count += length
-      // An invalid varint reads as NaN, which makes these comparisons fail.
+      // An invalid varint is read as NaN. The comparison is written so that it refuses NaN.
       if (touches || !(end + gap + length <= Number.MAX_SAFE_INTEGER) || count > 0xffff_ffff) return null
       starts[runs] = end + gap
       lengths[runs] = length
@@ -71,7 +71,7 @@ export class NumberRuns extends RunSequence {
     return [this.at(0), this.at(this.count - 1)]
   }
 
-  /** Return how many of the numbers are less than `number`. */
+  /** Return the number of members that are less than `number`. */
   rankOf(number: number): number {
     const { starts, ranks } = this
     const run = partitionPoint(starts.length, i => starts[i]! < number) - 1
@@ -84,8 +84,8 @@ export class NumberRuns extends RunSequence {
   }
 
   /**
-   * Return the ranks of those `numbers` that this set contains. `numbers` must ascend. Takes O(m log n), where m is the
-   * length of the shorter sequence.
+   * Return the ranks (positions in this set) of the members of `numbers` that this set contains. `numbers` must ascend.
+   * Takes O(m log n), where m is the length of the shorter sequence and n the length of the longer sequence.
    */
   ranksOf(numbers: Float64Array): Uint32Array {
     const { starts, ranks } = this

@@ -1,6 +1,6 @@
 /**
- * Compare two byte ranges. Returns a negative number, 0 or a positive number if the first sorts before, equal to or
- * after the second.
+ * Compare two byte ranges in byte order. Returns a negative number if the first range sorts before the second, 0 if
+ * both are equal, and a positive number if the first range sorts after the second.
  */
 export function orderOfBytes(
   a: Uint8Array,

@@ -5,14 +5,14 @@
 import type { Activity } from './activity.js'
 import { type Clock, systemClock } from './clock.js'
 
-/** Milliseconds of work between two pauses. Well below the guaranteed event-loop delay of 20 ms. */
+/** Milliseconds of work between two pauses. This is well below the guaranteed maximum event-loop delay of 20 ms. */
 const sliceMs = 6
-/** The same for background work. */
+/** Milliseconds of background work between two pauses. */
 const backgroundMs = 2
-/** Milliseconds that background work waits for foreground calls before it takes its next slice. */
+/** Maximum time in milliseconds that background work waits for foreground calls before its next slice. */
 const backgroundWaitMs = 8
 
-/** Tells a long loop when to pause. Create one per call. */
+/** A time slicer. It tells a long loop when to pause. Create one for each call. */
 export class Pacer {
   /** The signal by which the caller cancels the work. */
   readonly signal: AbortSignal | undefined
@@ -23,7 +23,10 @@ export class Pacer {
   /** Milliseconds spent in pauses so far. */
   #paused = 0
 
-  /** `foreground`: the calls for which this work backs off; slices are shorter then. */
+  /**
+   * `foreground`: calls for which background work backs off, with shorter slices. Undefined: the work is not background
+   * work.
+   */
   constructor(signal?: AbortSignal, clock: Clock = systemClock, foreground?: Activity) {
     signal?.throwIfAborted()
     this.#clock = clock
@@ -33,7 +36,9 @@ export class Pacer {
     this.#until = clock.elapsed() + this.#sliceMs
   }
 
-  /** Return a time stamp in milliseconds that does not advance during pauses. To measure how long a step took. */
+  /**
+   * Return a time in milliseconds that does not advance during pauses. The difference of two times is the time of work.
+   */
   worked(): number {
     return this.#clock.elapsed() - this.#paused
   }
@@ -43,7 +48,7 @@ export class Pacer {
     return this.#clock.elapsed() >= this.#until
   }
 
-  /** Let the event loop turn once. Throws `signal.reason` if the caller has canceled. */
+  /** Pause, so that the event loop runs other work. Throws `signal.reason` if the signal is aborted. */
   async pause(): Promise<void> {
     const begun = this.#clock.elapsed()
     await this.#clock.yield()
@@ -54,7 +59,7 @@ export class Pacer {
     this.#until = now + this.#sliceMs
   }
 
-  /** Pause if `due`. */
+  /** Pause if the slice is over. */
   async turn(): Promise<void> {
     if (this.due()) await this.pause()
   }

@@ -1,6 +1,6 @@
 /**
- * Return how many of `length` sorted items satisfy `isFirst`, by bisection. `isFirst` must be true up to some index and
- * false from there on.
+ * Return the number of items at the beginning of a sequence of `length` items for which `isFirst` is true, by binary
+ * search. `isFirst` must be true for all indexes below some index, and false for this index and all later indexes.
  */
 export function partitionPoint(length: number, isFirst: (index: number) => boolean): number {
   let low = 0
@@ -13,9 +13,11 @@ export function partitionPoint(length: number, isFirst: (index: number) => boole
   return low
 }
 
-/** Return the index of the first of `count` ascending numbers that is at least `least`; `count` if there is none. */
+/**
+ * Return the index of the first of `count` ascending numbers that is at least `least`. Returns `count` if all are less.
+ */
 export function lowerBound(numbers: Uint32Array, count: number, least: number): number {
-  // Not `partitionPoint`, because callers need it for every block or row.
+  // Do not call `partitionPoint` with a callback: this function must be fast, because callers use it for every row.
   let low = 0
   let high = count
   while (low < high) {
@@ -27,8 +29,8 @@ export function lowerBound(numbers: Uint32Array, count: number, least: number): 
 }
 
 /**
- * Return the index of the first of `values` that is at least `least`, searching from index `from` in growing steps
- * (galloping search). `values` must ascend.
+ * Return the index of the first value from index `from` on that is at least `least`. Returns the length of `values` if
+ * all are less. `values` must ascend. The search uses growing steps (galloping search), so close results are fast.
  */
 export function firstFrom(values: Float64Array, from: number, least: number): number {
   let low = from

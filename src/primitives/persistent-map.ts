@@ -1,9 +1,9 @@
 /**
- * An immutable map with string keys. `set` and `delete` return a new map that shares all but one path with the old map.
- * So a change of a state with 100,000 entries takes O(log n), and snapshots cost nothing.
+ * An immutable map with string keys. `set` and `delete` return a new map that shares all nodes with the old map, except
+ * for the nodes on one path of the trie. So a change takes O(log n), and a snapshot of the map needs no copy.
  *
- * A hash array mapped trie (Bagwell, "Ideal Hash Trees", 2001): 32-way nodes with a bitmap of the occupied branches,
- * collisions in a list at the bottom.
+ * The map is a hash array mapped trie (Bagwell, "Ideal Hash Trees", 2001). A node has up to 32 branches and a bitmap of
+ * the branches that exist. Keys with equal hashes are in a list at the bottom of the trie.
  */
 import { popcount } from './bitset.js'
 
@@ -16,7 +16,7 @@ interface Leaf<V> {
   readonly value: V
 }
 
-/** Leaves with equal 32-bit hashes. */
+/** A list of leaves whose keys have equal 32-bit hashes. */
 interface Collision<V> {
   readonly hash: number
   readonly leaves: readonly Leaf<V>[]
@@ -74,8 +74,8 @@ export class PersistentMap<V> implements Iterable<readonly [string, V]> {
   }
 
   /**
-   * Return the keys that only one of the two maps contains. Skips shared nodes, so comparing two states of one map
-   * takes time proportional to their difference.
+   * Return the keys that only this map contains (`gone`), and the keys that only `other` contains (`added`). Nodes that
+   * both maps share are skipped. So comparing two states of one map takes time proportional to their difference.
    */
   keysThatDiffer(other: PersistentMap<V>): { readonly gone: string[]; readonly added: string[] } {
     const gone: string[] = []
@@ -84,7 +84,7 @@ export class PersistentMap<V> implements Iterable<readonly [string, V]> {
     return { gone, added }
   }
 
-  /** The order depends only on the keys, not on the history of the map. */
+  /** Iterate over keys and values. The order depends only on the keys, not on the history of the map. */
   *[Symbol.iterator](): Iterator<readonly [string, V]> {
     if (this.#root !== null) yield* walk(this.#root)
   }
@@ -120,7 +120,7 @@ function insert<V>(node: Node<V>, leaf: Leaf<V>, shift: number): Node<V> {
   }
 }
 
-/** Create a branch, as deep as needed to separate two nodes. */
+/** Create a branch with two nodes. If their hashes begin with the same bits, create further branches below it. */
 function join<V>(a: Leaf<V> | Collision<V>, b: Leaf<V>, shift: number): Node<V> {
   if (a.hash === b.hash || shift >= hashBits) {
     const leaves = isLeaf(a) ? [a, b] : [...a.leaves, b]
@@ -132,7 +132,10 @@ function join<V>(a: Leaf<V> | Collision<V>, b: Leaf<V>, shift: number): Node<V> 
   return { bitmap: bitA | bitB, slots: bitA >>> 0 < bitB >>> 0 ? [a, b] : [b, a] }
 }
 
-/** A branch that is left with a single leaf becomes that leaf, so that equal contents have equal shapes. */
+/**
+ * Remove a key from a node. If only one leaf of a branch remains, the branch is replaced with this leaf, so that maps
+ * with equal contents have equal shapes.
+ */
 function remove<V>(node: Node<V>, hash: number, key: string, shift: number): Node<V> | null {
   if (isLeaf(node)) return null
   if (isCollision(node)) {
@@ -176,12 +179,12 @@ function* leafKeys<V>(node: Node<V>): Generator<string> {
   for (const [key] of walk(node)) yield key
 }
 
-/** Return the position of `bit` among the set bits of `bitmap`. */
+/** Return the position of a branch in the array of a node: the number of set bits of `bitmap` below `bit`. */
 function slotOf(bitmap: number, bit: number): number {
   return popcount(bitmap & (bit - 1))
 }
 
-/** FNV-1a over UTF-16 code units, with a final multiplication that mixes the low bits. */
+/** Return a 32-bit hash: FNV-1a over UTF-16 code units, with a final multiplication that mixes the low bits. */
 function hashOf(key: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)

@@ -1,4 +1,4 @@
-/** An immutable queue. The cost of `push`, and of dropping an item, does not depend on the length. */
+/** An immutable queue. The cost of adding and of removing an item does not depend on the length of the queue. */
 import { PersistentMap } from './persistent-map.js'
 
 /** An immutable first-in, first-out queue. */
@@ -33,7 +33,7 @@ export class PersistentQueue<V> {
     return first === this.#first ? this : new PersistentQueue(items, first, this.#next)
   }
 
-  /** Iterate oldest first. */
+  /** Iterate over the items, oldest item first. */
   *[Symbol.iterator](): Iterator<V> {
     for (let position = this.#first; position < this.#next; position++)
       yield this.#items.get(String(position))!

@@ -28,8 +28,8 @@ export class PriorityBackoff {
   /**
    * Run `work` as urgent under `key`, after earlier urgent work. Rejects with `signal.reason` while it waits.
    *
-   * Ordinary work that passed `yield` before this call may still be running. It may win a race against `work`, so `work`
-   * should retry once.
+   * Ordinary work that passed `yield` before this call may still be running. It may win a race against `work`, so
+   * `work` should retry once.
    */
   async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const before = this.#busy.get(key)
@@ -41,7 +41,7 @@ export class PriorityBackoff {
       return await work()
     } finally {
       done.resolve()
-      // A call whose wait timed out may end before the earlier calls do.
+      // If the wait of this call timed out, it may end before earlier calls. So wait for them before removing the key.
       busy.then(() => {
         if (this.#busy.get(key) === busy) this.#busy.delete(key)
       })

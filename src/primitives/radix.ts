@@ -1,8 +1,9 @@
 /**
- * A radix sort of row numbers by 32-bit words, most significant word first. Rows with equal words are sorted by the
- * next word; with varied values those are few. Large inputs are first partitioned by the upper bits of the word, so
- * that later passes stay in the CPU caches. Within a part, passes go from the least significant digit up, and each pass
- * is stable.
+ * A radix sort of row numbers by 32-bit words. Rows are sorted by the most significant word first. Then rows with equal
+ * words are sorted by the next word; if the values vary, few rows have equal words.
+ *
+ * Large inputs are first partitioned by the upper bits of the word, so that each part fits into the CPU caches. A part
+ * is sorted by one stable pass per digit (byte), from the least significant digit to the most significant digit.
  */
 import type { Pacer } from './pacer.js'
 
@@ -10,19 +11,21 @@ import type { Pacer } from './pacer.js'
 const digitBits = 8
 const digits = 2 ** digitBits
 const digitsOfWord = 32 / digitBits
-const halves = 2 ** 16
-/** The most parts to scatter into: about as many write addresses as a core's translation cache (TLB) holds. */
+const upperHalves = 2 ** 16
+/**
+ * Maximum number of parts. It is about the number of memory pages that the translation cache (TLB) of a core can hold.
+ */
 const maxParts = 1024
-/** Inputs of up to this many rows fit in the caches anyway. */
+/** Inputs of at most this number of rows are not partitioned, because they fit into the CPU caches. */
 const cachedRows = 64 * 1024
-/** Rows processed between two checks of the clock. */
+/** Number of rows that are processed between two checks of the clock. */
 const rowsAtOnce = 64 * 1024
-/** Up to this many rows use insertion sort: tables of digits would cost more. */
+/** Runs of at most this number of rows are sorted by insertion sort, because counting digits would take longer. */
 const fewRows = 48
 
 /**
- * Return the numbers `0 .. count-1` sorted by their words; `words[0]` is the most significant. Equal rows keep
- * ascending order.
+ * Return the row numbers `0 .. count-1` sorted by their words. `words[w][row]` is word `w` of a row; `words[0]` is the
+ * most significant word. Rows with equal words are in ascending order.
  */
 export async function sortedByWords(
   words: readonly Uint32Array[],
@@ -38,13 +41,13 @@ export async function sortedByWords(
 interface SortedWords {
   readonly rows: Uint32Array
   /**
-   * The words in sorted order, if there are one or two; else null. Looking them up by row would take as long as the
-   * sort.
+   * The words in the order of the sorted rows, if the rows have one or two words; otherwise null. Callers use this
+   * array, because looking up the words by row number would take as long as the sort.
    */
   readonly words: readonly Uint32Array[] | null
 }
 
-/** Like `sortedByWords`, for the given rows, which must ascend. Overwrites the array. */
+/** Like `sortedByWords`, but sort only the given rows, which must ascend. Overwrites the array `rows`. */
 export async function sortWords(
   words: readonly Uint32Array[],
   rows: Uint32Array,
@@ -55,7 +58,7 @@ export async function sortWords(
   return { rows: sorted, words: words.length > 2 ? null : nexts === null ? [keys] : [keys, nexts] }
 }
 
-/** Return the numbers `0 .. numbers.length - 1` sorted by `numbers`, which must be whole and below 2^53. */
+/** Return the indexes of `numbers`, sorted by number. The numbers must be integers from 0 to 2^53 - 1. */
 export async function sortedByNumbers(numbers: Float64Array, pacer: Pacer): Promise<Uint32Array> {
   const words = [new Uint32Array(numbers.length), new Uint32Array(numbers.length)] as const
   for (let from = 0; from < numbers.length; from += rowsAtOnce) {
@@ -69,10 +72,12 @@ export async function sortedByNumbers(numbers: Float64Array, pacer: Pacer): Prom
   return sortedByWords(words, numbers.length, pacer)
 }
 
-/** Rows in some order, each with its sort key (the current word), and its next word if there is one. */
+/** Rows in some order. Each row has a sort key (the current word), and the next word if there is a next word. */
 interface SortedRows {
   readonly rows: Uint32Array
-  /** Keys move with their rows: looking them up by row number would be a random memory access each time. */
+  /**
+   * The keys in the order of `rows`. Keys are moved together with rows, to avoid random memory access by row number.
+   */
   readonly keys: Uint32Array
   readonly nexts: Uint32Array | null
 }
@@ -80,19 +85,19 @@ interface SortedRows {
 class Sort {
   readonly #words: readonly Uint32Array[]
   readonly #pacer: Pacer
-  #places: SortedRows
+  #current: SortedRows
   #spare: SortedRows
 
   constructor(words: readonly Uint32Array[], rows: Uint32Array, pacer: Pacer) {
     this.#words = words
     this.#pacer = pacer
-    this.#places = placesOf(rows, words.length > 1)
-    this.#spare = placesOf(new Uint32Array(rows.length), words.length > 1)
+    this.#current = newSortedRows(rows, words.length > 1)
+    this.#spare = newSortedRows(new Uint32Array(rows.length), words.length > 1)
   }
 
   async sorted(): Promise<SortedRows> {
-    await this.#sort(0, 0, this.#places.rows.length)
-    return this.#places
+    await this.#sort(0, 0, this.#current.rows.length)
+    return this.#current
   }
 
   /** Sort the rows at positions `from` to `to - 1`, which have equal words before word `w`. */
@@ -105,8 +110,8 @@ class Sort {
       at = this.#sortShortRuns(w + 1, at, Math.min(to, at + rowsAtOnce))
       await this.#pacer.turn()
       if (at === to) return
-      // The rest starts with a long run, or with one that extends beyond the checked range.
-      const { rows, keys, nexts } = this.#places
+      // A run starts at `at` that is long, or that continues after the checked range.
+      const { rows, keys, nexts } = this.#current
       const end = endOfRun(keys, at, to)
       if (end - at > fewRows) await this.#sortRun(w + 1, at, end)
       else insert(this.#words, w + 1, nexts!, rows, at, end)
@@ -114,18 +119,22 @@ class Sort {
     }
   }
 
-  /** Sort a run by word `w` and later words, then restore the key that all of its rows share, and their next words. */
+  /**
+   * Sort a run by word `w` and later words. Then restore the common key of the run, and set the next words to word `w`.
+   */
   async #sortRun(w: number, from: number, to: number): Promise<void> {
-    const key = this.#places.keys[from]!
+    const key = this.#current.keys[from]!
     await this.#sort(w, from, to)
-    const { keys, nexts } = this.#places
+    const { keys, nexts } = this.#current
     nexts!.set(keys.subarray(from, to), from)
     keys.fill(key, from, to)
   }
 
-  /** Sort runs of equal keys. Stops before a run that is long, or that reaches `to`, and returns its start. */
+  /**
+   * Sort short runs of equal keys. Return the start of the first run that is long or that ends at `to`, otherwise `to`.
+   */
   #sortShortRuns(w: number, from: number, to: number): number {
-    const { rows, keys, nexts } = this.#places
+    const { rows, keys, nexts } = this.#current
     for (let at = from; at < to; ) {
       const end = endOfRun(keys, at, to)
       if (end === to || end - at > fewRows) return at
@@ -135,9 +144,9 @@ class Sort {
     return to
   }
 
-  /** Load word `w` and the next one for the rows. */
+  /** Load word `w` of the rows as keys, and the next word as next words. */
   async #loadWords(w: number, from: number, to: number): Promise<void> {
-    const { rows, keys, nexts } = this.#places
+    const { rows, keys, nexts } = this.#current
     const next = this.#words[w + 1]
     for (let at = from; at < to; at += rowsAtOnce) {
       const end = Math.min(to, at + rowsAtOnce)
@@ -148,22 +157,23 @@ class Sort {
   }
 
   /**
-   * Partition by the upper 16 bits of the keys, or by the upper 8 if that makes too many parts. Then sort each part.
+   * Partition the rows by the upper 16 bits of their keys, or by the upper 8 bits if there would be too many parts.
+   * Then sort each part.
    */
   async #sortInParts(from: number, to: number): Promise<void> {
-    const { keys } = this.#places
-    let counts: Int32Array = new Int32Array(halves)
+    const { keys } = this.#current
+    let counts: Int32Array = new Int32Array(upperHalves)
     for (let at = from; at < to; at += rowsAtOnce) {
-      countHalves(keys, at, Math.min(to, at + rowsAtOnce), counts)
+      countUpperHalves(keys, at, Math.min(to, at + rowsAtOnce), counts)
       await this.#pacer.turn()
     }
     let shift = 16
     if (partsOf(counts) > maxParts) {
       shift += digitBits
-      counts = quarters(counts)
+      counts = countsByUpperByte(counts)
     }
     if (partsOf(counts) > 1) {
-      await this.#pass(this.#places, this.#spare, shift, from, to, startsOf(counts, from))
+      await this.#pass(this.#current, this.#spare, shift, from, to, startsOf(counts, from))
       await this.#copyBack(from, to)
     }
     let at = from
@@ -173,27 +183,29 @@ class Sort {
     }
   }
 
-  /** Sort digit by digit. */
+  /** Sort rows by their keys, with one pass per digit. */
   async #sortByKeys(from: number, to: number): Promise<void> {
     const counts = new Int32Array(digitsOfWord * digits)
-    let [places, spare] = [this.#places, this.#spare]
+    let [current, spare] = [this.#current, this.#spare]
     for (let at = from; at < to; at += rowsAtOnce) {
-      countDigits(places.keys, at, Math.min(to, at + rowsAtOnce), counts)
+      countDigits(current.keys, at, Math.min(to, at + rowsAtOnce), counts)
       await this.#pacer.turn()
     }
     for (let d = 0; d < digitsOfWord; d++) {
       const own = counts.subarray(d * digits, (d + 1) * digits)
-      // Skip a digit that all rows share.
+      // Skip a digit that is equal in all rows.
       if (own.includes(to - from)) continue
-      await this.#pass(places, spare, d * digitBits, from, to, startsOf(own, from))
-      ;[places, spare] = [spare, places]
+      await this.#pass(current, spare, d * digitBits, from, to, startsOf(own, from))
+      ;[current, spare] = [spare, current]
     }
-    if (places !== this.#places) await this.#copyBack(from, to)
+    if (current !== this.#current) await this.#copyBack(from, to)
   }
 
-  /** Move rows to the next free position of their digit: the bits of the word from `shift` on. */
+  /**
+   * Copy rows to `out`, each to the next free position of its digit. The digit is the bits of the key from `shift` on.
+   */
   async #pass(
-    places: SortedRows,
+    current: SortedRows,
     out: SortedRows,
     shift: number,
     from: number,
@@ -203,31 +215,31 @@ class Sort {
     const mask = next.length - 1
     for (let at = from; at < to; at += rowsAtOnce) {
       const end = Math.min(to, at + rowsAtOnce)
-      if (places.nexts === null) scatter(places, shift, mask, at, end, next, out)
-      else scatterWithNexts(places, shift, mask, at, end, next, out)
+      if (current.nexts === null) scatter(current, shift, mask, at, end, next, out)
+      else scatterWithNexts(current, shift, mask, at, end, next, out)
       await this.#pacer.turn()
     }
   }
 
   /**
-   * After a pass the rows are in the spare arrays. Swap the arrays if the pass moved all rows, else copy the range
-   * back.
+   * Move the sorted rows from the spare arrays back. If the range contains all rows, swap the arrays. Otherwise copy
+   * the range.
    */
   async #copyBack(from: number, to: number): Promise<void> {
-    const [places, spare] = [this.#places, this.#spare]
-    if (to - from === places.rows.length) {
-      this.#places = spare
-      this.#spare = places
+    const [current, spare] = [this.#current, this.#spare]
+    if (to - from === current.rows.length) {
+      this.#current = spare
+      this.#spare = current
       return
     }
-    places.rows.set(spare.rows.subarray(from, to), from)
-    places.keys.set(spare.keys.subarray(from, to), from)
-    places.nexts?.set(spare.nexts!.subarray(from, to), from)
+    current.rows.set(spare.rows.subarray(from, to), from)
+    current.keys.set(spare.keys.subarray(from, to), from)
+    current.nexts?.set(spare.nexts!.subarray(from, to), from)
     await this.#pacer.turn()
   }
 }
 
-function placesOf(rows: Uint32Array, hasNexts: boolean): SortedRows {
+function newSortedRows(rows: Uint32Array, hasNexts: boolean): SortedRows {
   const { length } = rows
   return { rows, keys: new Uint32Array(length), nexts: hasNexts ? new Uint32Array(length) : null }
 }
@@ -236,7 +248,7 @@ function loadWord(word: Uint32Array, rows: Uint32Array, from: number, to: number
   for (let i = from; i < to; i++) out[i] = word[rows[i]!]!
 }
 
-function countHalves(keys: Uint32Array, from: number, to: number, counts: Int32Array): void {
+function countUpperHalves(keys: Uint32Array, from: number, to: number, counts: Int32Array): void {
   for (let i = from; i < to; i++) counts[keys[i]! >>> 16]! += 1
 }
 
@@ -246,7 +258,7 @@ function partsOf(counts: Int32Array): number {
   return parts
 }
 
-function quarters(counts: Int32Array): Int32Array {
+function countsByUpperByte(counts: Int32Array): Int32Array {
   const sums = new Int32Array(digits)
   for (let i = 0; i < counts.length; i++) sums[i >>> digitBits]! += counts[i]!
   return sums
@@ -262,7 +274,7 @@ function countDigits(keys: Uint32Array, from: number, to: number, counts: Int32A
   }
 }
 
-/** Return where the rows of each digit start; the first digit starts at `from`. */
+/** Return the position at which the rows of each digit start. `from`: position of the first digit. */
 function startsOf(counts: Int32Array, from: number): Int32Array {
   const starts = new Int32Array(counts.length)
   starts[0] = from
@@ -309,7 +321,7 @@ function scatterWithNexts(
   }
 }
 
-/** Return the end of the run of keys equal to the key at `at`. */
+/** Return the position after the last of the consecutive keys that equal the key at `at`. */
 function endOfRun(keys: Uint32Array, at: number, to: number): number {
   const key = keys[at]!
   let end = at + 1
@@ -317,7 +329,7 @@ function endOfRun(keys: Uint32Array, at: number, to: number): number {
   return end
 }
 
-/** Insertion sort of a few rows by word `w` and later words. `keys` holds word `w`. */
+/** Sort a few rows by word `w` and later words, by insertion sort. `keys`: word `w` of the rows. */
 function insert(
   words: readonly Uint32Array[],
   w: number,

@@ -1,23 +1,27 @@
-/** An immutable set of the rows 0 .. length-1: ascending numbers if it is sparse, a bitmap otherwise. */
+/**
+ * An immutable set of row numbers below `length`. A sparse set is stored as ascending numbers, other sets as a bitmap.
+ */
 import { Bitset } from './bitset.js'
 import { lowerBound } from './partition-point.js'
 
-/** Rows per member from which numbers take less memory than a bitmap. */
+/**
+ * Numbers (32 bits per member) take less memory than a bitmap (1 bit per row) if at most 1 of 32 rows is in the set.
+ */
 const minRowsPerNumber = 32
 /**
- * Rows per member from which an existing bitmap is converted to numbers. Higher, because bitmaps combine whole words at
- * once.
+ * An existing bitmap is converted to numbers only if at most 1 of 512 rows is in the set, because combining bitmaps is
+ * fast: each operation combines 32 rows.
  */
 const minRowsPerBit = 512
 
 /** A set of row numbers. Sets that are combined must have the same `length`. */
 export class RowSet {
   readonly length: number
-  /** -1 until computed. */
+  /** Number of rows in the set. -1: not yet counted. */
   #count: number
-  /** Ascending; null if the set has a bitmap. */
+  /** The row numbers, ascending. Null if the set is stored as a bitmap. */
   readonly #numbers: Uint32Array | null
-  /** Null if the set has numbers. A full set creates its bitmap on first use. */
+  /** The bitmap. Null if the set is stored as numbers, or if it is a full set whose bitmap was not needed yet. */
   #bits: Bitset | null
 
   private constructor(length: number, count: number, numbers: Uint32Array | null, bits: Bitset | null) {
@@ -40,7 +44,9 @@ export class RowSet {
     return count * minRowsPerNumber <= length
   }
 
-  /** Create a set of `rows`: ascending, distinct, below `length`. The array must not change afterwards. */
+  /**
+   * Create a set of `rows`, which must be ascending, distinct and below `length`. The array must not change afterwards.
+   */
   static of(length: number, rows: Uint32Array): RowSet {
     if (RowSet.areFew(rows.length, length)) return new RowSet(length, rows.length, rows, null)
     const bits = new Bitset(length)
@@ -48,7 +54,7 @@ export class RowSet {
     return new RowSet(length, rows.length, null, bits)
   }
 
-  /** Like `of`, but for rows in any order, with duplicates. Sorts the array. */
+  /** Like `of`, but `rows` may have any order and duplicates. Sorts the array. */
   static ofUnordered(length: number, rows: Uint32Array): RowSet {
     rows.sort()
     let count = 0
@@ -62,7 +68,7 @@ export class RowSet {
     return new RowSet(bits.length, count, bits.toIndices(), null)
   }
 
-  /** Like `ofBits`, but keeps the bitmap and counts it only on demand. */
+  /** Create a set from a bitmap without converting it to numbers. Its rows are counted only when needed. */
   static #of(bits: Bitset): RowSet {
     return new RowSet(bits.length, -1, null, bits)
   }
@@ -73,12 +79,12 @@ export class RowSet {
     return this.#count
   }
 
-  /** Cheaper than `count`. */
+  /** Whether the set is empty. Faster than `count === 0`. */
   get isNone(): boolean {
     return this.#count === -1 ? this.#bitmap.isEmpty() : this.#count === 0
   }
 
-  /** Cheaper than `count`. */
+  /** Whether the set contains all rows. Faster than `count === length`. */
   get isAll(): boolean {
     return this.#count === -1 ? this.#bitmap.isFull() : this.#count === this.length
   }
@@ -130,14 +136,14 @@ export class RowSet {
     return RowSet.ofBits(bits)
   }
 
-  /** Return the rows that are also in `bits`. */
+  /** Return the set of the rows that are also in `bits`. */
   within(bits: Bitset): RowSet {
     if (this.#numbers === null) return RowSet.#of(this.#bitmap.intersection(bits))
     const numbers = filterByBits(this.#numbers, bits, true)
     return numbers.length === this.count ? this : RowSet.of(this.length, numbers)
   }
 
-  /** Return the rows `from` to `to - 1`, renumbered from 0. */
+  /** Return the set of the rows `from` to `to - 1`, renumbered from 0. */
   slice(from: number, to: number): RowSet {
     if (from === 0 && to === this.length) return this
     if (this.isAll) return RowSet.all(to - from)
@@ -150,7 +156,7 @@ export class RowSet {
     return RowSet.#of(this.#bitmap.view(from, to))
   }
 
-  /** Return the same rows, each moved up by `by`, as a set of `length` rows. */
+  /** Return a set below `length` with the rows of this set, after adding `by` to each row number. */
   shifted(length: number, by: number): RowSet {
     if (by === 0 && length === this.length) return this
     if (this.#numbers !== null) return RowSet.of(length, shiftNumbers(this.#numbers, by))
@@ -159,24 +165,26 @@ export class RowSet {
     return RowSet.ofBits(bits)
   }
 
-  /** Add these rows to a bitmap, each moved up by `by`. All of them must fit. */
+  /**
+   * Add the rows to a bitmap, after adding `by` to each row number. The results must be below the length of the bitmap.
+   */
   addTo(bits: Bitset, by: number): void {
     if (this.#numbers !== null) for (const row of this.#numbers) bits.add(row + by)
     else if (this.isAll) bits.addRange(by, by + this.length)
     else bits.addShifted(this.#bitmap, by)
   }
 
-  /** Return the rows, ascending. */
+  /** Return the row numbers, ascending. */
   toIndices(): Uint32Array {
     return this.#numbers ?? this.#bitmap.toIndices()
   }
 
-  /** Return a bitmap that the caller may change. */
+  /** Return the set as a new bitmap, which the caller may change. */
   toBits(): Bitset {
     return this.#numbers === null ? this.#bitmap.clone() : this.asBits()
   }
 
-  /** Return a bitmap. The caller must not change it. */
+  /** Return the set as a bitmap that may be shared, so the caller must not change it. */
   asBits(): Bitset {
     if (this.#numbers === null) return this.#bitmap
     const bits = new Bitset(this.length)
@@ -185,7 +193,7 @@ export class RowSet {
   }
 }
 
-/** Return the numbers that are in a bitmap (`wanted`), or that are not in it. */
+/** Return the numbers that a bitmap contains (`wanted` true), or that it does not contain (`wanted` false). */
 function filterByBits(numbers: Uint32Array, { words }: Bitset, wanted: boolean): Uint32Array {
   const bit = wanted ? 1 : 0
   const kept = new Uint32Array(numbers.length)
@@ -198,7 +206,10 @@ function filterByBits(numbers: Uint32Array, { words }: Bitset, wanted: boolean):
   return kept.subarray(0, count)
 }
 
-/** Return the ascending numbers that are among `others` (`wanted`), or that are not. `others` ascend too. */
+/**
+ * Return the `numbers` that `others` contains (`wanted` true), or does not contain (`wanted` false). Both arrays must
+ * ascend.
+ */
 function filterByNumbers(numbers: Uint32Array, others: Uint32Array, wanted: boolean): Uint32Array {
   const kept = new Uint32Array(numbers.length)
   let [count, at] = [0, 0]
@@ -223,7 +234,7 @@ function union(a: Uint32Array, b: Uint32Array): Uint32Array {
   while (i < a.length && j < b.length) {
     const [x, y] = [a[i]!, b[j]!]
     all[count++] = x < y ? x : y
-    // Add comparison results instead of branching: the CPU cannot predict which number is smaller.
+    // Add the results of comparisons instead of using `if`, because the CPU cannot predict which number is smaller.
     i += Number(x <= y)
     j += Number(y <= x)
   }

@@ -1,6 +1,6 @@
 /**
- * Distinct whole numbers below 2^53 in a fixed order, stored as runs. For example the ids of the rows of a fragment, by
- * offset.
+ * Distinct integers from 0 to 2^53 - 1 in a fixed order, stored as runs of consecutive numbers. An example is the row
+ * ids of a fragment in the order of the rows.
  */
 import { partitionPoint } from './partition-point.js'
 
@@ -8,10 +8,10 @@ import { partitionPoint } from './partition-point.js'
 export abstract class RunSequence {
   /** The first number of each run. */
   readonly starts: Float64Array
-  /** How many numbers precede each run. The last element is the total. */
+  /** For each run, the number of earlier numbers of the sequence. An additional last element is the total. */
   readonly ranks: Uint32Array
 
-  /** Runs must not be empty. */
+  /** `starts` and `lengths`: the first number and the length of each run. Lengths must be greater than 0. */
   constructor(starts: ArrayLike<number>, lengths: ArrayLike<number>) {
     this.starts = Float64Array.from(starts)
     this.ranks = new Uint32Array(lengths.length + 1)
@@ -38,16 +38,18 @@ export abstract class RunSequence {
     }
   }
 
-  /** Whether each number is greater than the previous one. */
+  /** Whether each number is greater than the previous number. */
   abstract get isAscending(): boolean
 
-  /** The least and the greatest number. The sequence must not be empty. */
+  /** Return the smallest and the greatest number. The sequence must not be empty. */
   abstract bounds(): readonly [least: number, greatest: number]
 
-  /** Return the positions of those `numbers` that this sequence contains. `numbers` must ascend. */
+  /** Return the positions in this sequence of the members of `numbers` that it contains. `numbers` must ascend. */
   abstract ranksOf(numbers: Float64Array): Uint32Array
 
-  /** Yield the position ranges (end exclusive) of the numbers from `least` to `greatest`, both inclusive. */
+  /**
+   * Yield the ranges of positions `[from, to)` at which there are numbers from `least` to `greatest`, both inclusive.
+   */
   abstract rangesBetween(least: number, greatest: number): Iterable<readonly [from: number, to: number]>
 
   #runOf(rank: number): number {
@@ -55,7 +57,7 @@ export abstract class RunSequence {
   }
 }
 
-/** Split numbers into runs of maximal length. */
+/** Split numbers into runs of consecutive numbers. The runs are as long as possible. */
 export function cutIntoRuns(numbers: ArrayLike<number>): {
   readonly starts: Float64Array
   readonly lengths: Float64Array

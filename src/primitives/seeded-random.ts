@@ -1,6 +1,6 @@
 /**
- * Create a generator of uniform numbers in [0, 1) with 32 random bits each. Equal seeds give equal numbers on every
- * machine (mulberry32, Tommy Ettinger, public domain).
+ * Return a function that returns uniform random numbers in [0, 1) with 32 random bits. Equal seeds give equal numbers
+ * on every machine. The algorithm is mulberry32 (Tommy Ettinger, public domain).
  */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0

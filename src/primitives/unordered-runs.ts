@@ -1,8 +1,10 @@
 /**
- * Row ids in any order, as runs. They occur when rows of several fragments are merged in their existing order.
+ * Row ids in any order, stored as runs of consecutive numbers. Such a sequence occurs when rows of several fragments
+ * are merged and stay in their order.
  *
- * Encoding: two varints per run. The first is the distance of its first number from the end of the previous run (from 0
- * for the first run). The second is twice the length minus one, plus one if the run starts before that end.
+ * Encoding: two varints per run. The first varint is the distance between the end of the previous run (for the first
+ * run: 0) and the first number of this run. The second varint is 2 * (length - 1), plus 1 if the run starts before the
+ * end of the previous run.
  */
 import { NumberRuns } from './number-runs.js'
 import { firstFrom } from './partition-point.js'
@@ -11,7 +13,7 @@ import { VarintReader, varintBytes, writeVarint } from './varint.js'
 
 /** A sequence of numbers in any order, stored as runs. */
 export class UnorderedRuns extends RunSequence {
-  /** Runs sorted by their first number; built on first use. */
+  /** The runs, sorted by their first number. Computed at the first use. */
   #order: { readonly runs: Uint32Array; readonly starts: Float64Array } | undefined
 
   /** Create runs of `numbers`, which must be distinct. */
@@ -37,7 +39,7 @@ export class UnorderedRuns extends RunSequence {
       const length = Math.floor(signed / 2) + 1
       const start = signed % 2 === 0 ? end + distance : end - distance
       count += length
-      // An invalid varint reads as NaN, which makes these comparisons fail.
+      // An invalid varint is read as NaN. The comparison is written so that it refuses NaN.
       if (!(start >= 0 && start + length <= Number.MAX_SAFE_INTEGER && count <= 0xffff_ffff)) return null
       starts[runs] = start
       lengths[runs] = length
@@ -119,7 +121,7 @@ export class UnorderedRuns extends RunSequence {
   }
 }
 
-/** Create runs of distinct numbers: `NumberRuns` if they ascend, else `UnorderedRuns`. */
+/** Create a sequence of distinct numbers: `NumberRuns` if the numbers ascend, otherwise `UnorderedRuns`. */
 export function runSequence(numbers: ArrayLike<number>): NumberRuns | UnorderedRuns {
   for (let i = 1; i < numbers.length; i++) {
     if (numbers[i]! < numbers[i - 1]!) return UnorderedRuns.of(numbers)

@@ -1,4 +1,6 @@
-/** Whole numbers below 2^53 as LEB128 varints: seven bits per byte, least significant first. */
+/**
+ * Encodes and decodes integers from 0 to 2^53 - 1 as LEB128 varints: seven bits per byte, least significant bits first.
+ */
 
 /** Return the encoded length of a number, in bytes. */
 export function varintBytes(value: number): number {
@@ -7,7 +9,7 @@ export function varintBytes(value: number): number {
   return bytes
 }
 
-/** Write `value` at index `from`. Returns the index after it. */
+/** Write `value` at index `from`. Returns the index after the last written byte. */
 export function writeVarint(bytes: Uint8Array, from: number, value: number): number {
   let at = from
   let rest = value
@@ -22,14 +24,17 @@ export class VarintReader {
   readonly #end: number
   at: number
 
-  /** Reads from index `at` up to `end`, exclusive. */
+  /** Create a reader of the bytes from index `at` (default 0) to `end - 1` (default: the last byte). */
   constructor(bytes: Uint8Array, at = 0, end = bytes.length) {
     this.#bytes = bytes
     this.#end = end
     this.at = at
   }
 
-  /** Read the next number. Returns NaN if there is no number below 2^53; then stop reading. */
+  /**
+   * Read the next number. Returns NaN if the bytes are not a complete number below 2^53; callers must then stop
+   * reading.
+   */
   next(): number {
     let value = 0
     for (let factor = 1; this.at < this.#end && factor <= 2 ** 49; factor *= 128) {

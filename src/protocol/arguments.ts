@@ -1,16 +1,21 @@
-/** Refuses calls with more arguments than a function takes: an argument without effect is a mistake of the caller. */
+/**
+ * Refuses calls with more arguments than a function has, because an argument without effect is a mistake of the caller.
+ */
 import { invalidInput, quote, type SheafError } from '../errors.js'
 
 type Method = (...args: never[]) => unknown
 
-/** For each method of `T`: the most arguments, and optionally a hint for what else callers may mean. */
+/** For each method of `T`: the maximum number of arguments, and optionally a hint for callers that pass more. */
 type MostArguments<T> = {
   readonly [K in keyof T & string as T[K] extends Method ? K : never]:
     | number
     | readonly [most: number, hint: string]
 }
 
-/** Make the methods of a class refuse further arguments with InvalidInput: asynchronous ones reject, others throw. */
+/**
+ * Make the methods of a class refuse further arguments with InvalidInput. Asynchronous methods reject, other methods
+ * throw. `most`: the maximum number of arguments of each method.
+ */
 export function takeNoMore<T extends object>(prototype: T, most: MostArguments<T>): void {
   for (const [name, said] of Object.entries<number | readonly [number, string]>(most)) {
     const [count, hint] = typeof said === 'number' ? [said] : said
@@ -32,12 +37,12 @@ export function takeNoMore<T extends object>(prototype: T, most: MostArguments<T
   }
 }
 
-/** As `takeNoMore`, for a function. `more`: its arguments beyond the parameters. */
+/** Like `takeNoMore`, for a function that has `most` parameters. `more`: the arguments beyond the parameters. */
 export function refuseMore(name: string, most: number, more: readonly unknown[]): void {
   if (more.length > 0) throw tooMany(name, [...new Array(most), ...more], most)
 }
 
-/** Throw InvalidInput for an array in place of names as separate arguments. */
+/** Throw InvalidInput if the first argument is an array, because the names must be separate arguments. */
 export function refuseArray(name: string, [first]: readonly unknown[]): void {
   if (!Array.isArray(first)) return
   throw invalidInput(`${name} takes names as separate arguments, got ${quote(first)}`, {
@@ -48,6 +53,6 @@ export function refuseArray(name: string, [first]: readonly unknown[]): void {
 function tooMany(name: string, given: readonly unknown[], most: number, hint?: string): SheafError {
   const first = quote(given[most])
   if (most === 0) return invalidInput(`${name} takes no arguments, got ${first}`, { hint })
-  const takes = most === 1 ? 'one argument' : `${most} arguments at most`
+  const takes = most === 1 ? 'one argument' : `at most ${most} arguments`
   return invalidInput(`${name} takes ${takes}, got ${given.length}: ${first} would have no effect`, { hint })
 }

@@ -1,4 +1,4 @@
-/** The shapes of requests for blobs: their bytes, by row id. */
+/** The shape of requests for the bytes of blobs by row id. */
 import { atVersion, onBranch, onTable } from './request-fields.js'
 import { array, integer, object, optional, required, saturatingInteger, string } from './shape.js'
 
@@ -9,8 +9,8 @@ export const fetchBlobsRequest = object({
   column: required(string('nonEmpty'), 'Blob column. For a field inside a struct: its path.'),
   row_ids: required(
     array(saturatingInteger(0)),
-    'Row ids: values of `_rowid`. The reply has a row for each, in this order.',
+    'Row ids: values of `_rowid`. The reply has one row for each id, in this order.',
   ),
-  offset: optional(integer(0), 'First byte of each blob to return; default 0. An extension of Sheaf.'),
-  length: optional(integer(0), 'Most bytes to return of each blob; absent: all. An extension of Sheaf.'),
+  offset: optional(integer(0), 'First byte of each blob to return; default 0. Extension of Sheaf.'),
+  length: optional(integer(0), 'Maximum bytes to return of each blob; absent: all. Extension of Sheaf.'),
 })

@@ -1,18 +1,18 @@
-/** The idempotency key of a call, and the fingerprint that distinguishes the call from other calls with that key. */
+/** The idempotency key of a call, and a fingerprint that differs if a call with the same key has other content. */
 import { createHash } from 'node:crypto'
 import { assert } from '../errors.js'
 
-/** A longer key is recorded as its digest. */
+/** Maximum length of a recorded key. Of a longer key, the digest is recorded. */
 const keyLengthMax = 128
 
 export class CallKey {
-  /** The key as it is recorded. */
+  /** The key in the recorded form: the key itself, or its digest if the key is long. */
   readonly key: string
   readonly #request: string
-  /** The digest of the rows that come with the request; before they are read, `waiting`, and during the reading, `reading`. */
+  /** Digest of the rows of the request. `waiting` before the rows are read, `reading` while they are read. */
   #rows: 'none' | 'waiting' | 'reading' | { readonly digest: string }
 
-  /** `request`: digest of the operation and its request. */
+  /** `request`: the digest of the name of the operation and its request. `hasRows`: whether the call also has rows. */
   constructor(key: string, request: string, hasRows: boolean) {
     this.key = key.length > keyLengthMax ? digestOf(key) : key
     this.#request = request
@@ -24,7 +24,7 @@ export class CallKey {
     return this.#rows === 'waiting'
   }
 
-  /** Whether the fingerprint depends on rows that were not read completely. */
+  /** Whether the fingerprint depends on rows that are not yet completely read. */
   get lacksRows(): boolean {
     return this.#rows === 'waiting' || this.#rows === 'reading'
   }
@@ -37,13 +37,16 @@ export class CallKey {
     this.#rows = { digest }
   }
 
-  /** The fingerprint: equal for equal calls, from any caller. Available only after all rows were read. */
+  /** The fingerprint, which is equal for equal calls of any caller. It is available only after all rows were read. */
   get fingerprint(): string {
-    assert(!this.lacksRows, 'a fingerprint without the rows of its call')
+    assert(!this.lacksRows, 'all rows are read before the fingerprint is used')
     return typeof this.#rows === 'object' ? this.#prefix + this.#rows.digest : this.#prefix
   }
 
-  /** Return whether a call with this fingerprint may be this call, as far as its own fingerprint is known. */
+  /**
+   * Return whether a recorded fingerprint may belong to this call. Before all rows are read, only the request is
+   * compared.
+   */
   mayBe(fingerprint: string): boolean {
     return this.lacksRows ? fingerprint.startsWith(this.#prefix) : fingerprint === this.fingerprint
   }
@@ -53,7 +56,7 @@ export class CallKey {
   }
 }
 
-/** Return JSON with the keys of objects in order, because their order has no meaning. */
+/** Return JSON with sorted keys of objects, so that objects with the same fields have the same text. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, inOrder)
 }

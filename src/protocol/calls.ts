@@ -1,4 +1,4 @@
-/** Calls of operations in this process: their types, which follow from the table of operations, and the check of requests. */
+/** Types of calls in this process, derived from the table of operations, and the validation of requests. */
 import type { SharedMemory } from '../arrow/budget.js'
 import { addCallerFrames, invalidInput, quote, unsupported } from '../errors.js'
 import { refuseMore } from './arguments.js'
@@ -12,14 +12,15 @@ type Table = typeof operations
 
 export type Request<N extends OperationName> = Infer<Table[N]['request']>
 
-/** The rows of a query as an Arrow IPC file. The chunks may be cut anywhere. */
+/** The rows of a query as the bytes of an Arrow IPC file, in chunks of any size. */
 export interface ArrowReply {
   /** Version of the table that was read. */
   readonly version: number
   readonly chunks: readonly Uint8Array[]
   /**
-   * The bytes after the chunks, produced on demand; read them once. Chunks may be empty; the last one is the footer of the file. Throws the
-   * errors of a query, `signal.reason` included; then the chunks before are not a valid answer. Present only if `streamAfter` allows it.
+   * The bytes that follow `chunks`, produced on demand. They can be read only once. A chunk may be empty; the last
+   * chunk is the footer of the file. Iteration throws the errors of a query, and `signal.reason`. After an error, the
+   * earlier chunks are not a valid answer. Present only if the call has `streamAfter`, and the answer is longer.
    */
   readonly rest?: AsyncIterable<Uint8Array> | undefined
 }
@@ -39,30 +40,33 @@ export type ArrowOperationName = {
 }[OperationName]
 
 export interface CallOptions {
-  /** Aborts the call. Once a commit has begun, the call waits for its outcome. */
+  /** Signal that aborts the call. If a commit has begun, the call still waits for the outcome of the commit. */
   readonly signal?: AbortSignal | undefined
   readonly identity?: Identity | undefined
-  /** Passed to hooks unchanged. It never changes a result. */
+  /** Data for hooks, which receive it unchanged. It never changes a result. */
   readonly context?: Readonly<Record<string, string>> | undefined
   /**
-   * Names the call, so that sending it again does not commit it again.
+   * Key that identifies the call, so that a repeated call does not commit again.
    *
-   * - A repeated key with the same request and rows returns the recorded reply. How the rows are cut into batches does not matter.
+   * - A repeated key with the same request and rows returns the recorded reply. The rows may be cut into other batches.
    * - A repeated key with another request or other rows throws `InvalidInput` (status 422).
-   * - Keys are kept for at least 24 hours and 10,000 commits. Reads ignore them.
+   * - Keys are kept for at least 24 hours and at least 10,000 commits. Reads ignore the key.
    */
   readonly idempotencyKey?: string | undefined
 }
 
-/** The options of operations. */
+/** Options of operations. Methods of handles accept only the `CallOptions`. */
 export interface OperationOptions extends CallOptions {
-  /** UUID of the table, whatever its current name is. `id` then only names the table in messages. */
+  /**
+   * UUID of the table to use. If it is given, `id` is only a name for messages. Default: the table with the name `id`.
+   */
   readonly table?: string | undefined
   /**
-   * The most bytes of one message of an Arrow body that comes in chunks, as sent and as decoded; more throws InvalidInput. Default 1 GiB.
+   * Maximum bytes of one message of an Arrow body that arrives in chunks. The limit applies to the bytes as sent, and
+   * to the decoded bytes. A longer message throws InvalidInput. Default 1 GiB.
    */
   readonly maxMessageBytes?: number | undefined
-  /** Which type names replies use: those of the specification (default) or those of Lance. */
+  /** Dialect of the type names in replies: names of the specification (`namespace`, default), or names of Lance. */
   readonly dialect?: 'namespace' | 'lance' | undefined
 }
 
@@ -82,28 +86,31 @@ export const callShape = options<CallOptions>()(callFields)
 
 /** Limits for the open uploads in parts of one caller. */
 export interface UploadLimits {
-  /** Identifies the caller; only its digest is stored. */
+  /** Name or id of the caller. Only a digest of this text is stored. */
   readonly caller: string
-  /** The most open uploads. */
+  /** Maximum number of open uploads. */
   readonly open: number
-  /** The most bytes of the files of all open uploads. */
+  /** Maximum bytes of the files of all open uploads together. */
   readonly bytes: number
-  /** How long a server takes parts for one upload, milliseconds. */
+  /** Time in milliseconds after the beginning of an upload, during which a server accepts parts. */
   readonly ageMs: number
 }
 
-/** Options for servers, which can stream answers, and which may have clients that are newer. */
+/**
+ * Further options for servers, which stream answers, limit their clients, and may have clients newer than themselves.
+ */
 export interface ServerCallOptions extends OperationOptions {
   /**
-   * Bytes of an answer after which the rest may be produced on demand (`ArrowReply.rest`). The bytes must not be changed: they may be those
-   * in the engine's cache. Default: the answer is gathered as a whole. An engine in another process always gathers it.
+   * Number of bytes of an answer after which the rest may be produced on demand (`ArrowReply.rest`). The caller must
+   * not change the bytes, because they may belong to the engine's cache. Default: `chunks` has the whole answer. An
+   * engine in another process always returns the whole answer.
    */
   readonly streamAfter?: number | undefined
-  /** Budget for decoding an Arrow body that comes in chunks. Default: no budget. */
+  /** Memory budget for decoding an Arrow body that arrives in chunks. Default: no budget. */
   readonly memory?: SharedMemory | undefined
   /** Limits for the open uploads in parts of the caller. Default: no limits. */
   readonly uploadLimits?: UploadLimits | undefined
-  /** Receives unknown names of the request, which are then skipped. Default: unknown names are refused. */
+  /** Array to which the unknown names of the request are added; they are then skipped. Default: they are refused. */
   readonly skipped?: string[] | undefined
 }
 
@@ -118,7 +125,7 @@ export const serverCallShape = options<ServerCallOptions>()({
   ...callFields,
 })
 
-/** Return the normal form of a request. Throws InvalidInput. */
+/** Return the normal form of a request. Throws InvalidInput for an invalid request. */
 export function parseRequest(name: OperationName, request: unknown, { skipped }: ServerCallOptions): object {
   const { request: shape }: OperationEntry = operations[name]
   return (
@@ -126,29 +133,34 @@ export function parseRequest(name: OperationName, request: unknown, { skipped }:
   ) as object
 }
 
-/** The options that handlers receive: the options of the call, and its key. */
+/** Options that handlers receive: the options of the call, and its idempotency key. */
 export interface HandlerOptions extends ServerCallOptions {
   readonly callKey?: CallKey | undefined
 }
 
-/** All operations as methods. */
+/** An object with a method for each operation. */
 export type Operations = {
   readonly [N in OperationName]: N extends ArrowOperationName
     ? (request: Request<N>, body: ArrowBody, options?: OperationOptions) => Promise<Reply<N>>
     : (request: Request<N>, options?: OperationOptions) => Promise<Reply<N>>
 }
 
-/** Carries out one operation. The request is in normal form. */
+/** Function that executes one operation. The request is in normal form. */
 export type Handler<C, N extends OperationName> = N extends ArrowOperationName
   ? (context: C, request: Request<N>, body: ArrowBody, options: HandlerOptions) => Promise<Reply<N>>
   : (context: C, request: Request<N>, options: HandlerOptions) => Promise<Reply<N>>
 
-/** One handler per operation. A missing one does not compile; `unsupported` marks one that does not exist yet. */
+/**
+ * One handler per operation. The compiler reports missing handlers. `unsupported` marks operations without a handler.
+ */
 export type Handlers<C> = { readonly [N in OperationName]: Handler<C, N> | 'unsupported' }
 
 /**
- * Return the operations that `handlers` carry out on `context`. Each request is checked here, once, and handlers get its normal form. Calls
- * reject with InvalidInput (invalid request), Unsupported (no handler), or `signal.reason` (aborted before the call began).
+ * Return operations that `handlers` execute on `context`. Each request is validated once, here, and the handler gets
+ * the normal form of the request.
+ *
+ * Calls reject with InvalidInput for an invalid request, with Unsupported if there is no handler, and with
+ * `signal.reason` if the signal is aborted before the call begins.
  */
 export function bindHandlers<C>(handlers: Handlers<C>, context: C): Operations {
   const bound = operationNames.map(name => [
@@ -191,7 +203,7 @@ function handlerOptions(
   return { ...withIdentity, callKey: new CallKey(key, fingerprint, entry.body === 'arrow') }
 }
 
-/** Take identity and context from the request, unless the options have them. */
+/** Add identity and context from the request to the options, unless the options have them. */
 function withCaller(options: CallOptions, request: Pick<CallOptions, 'identity' | 'context'>): CallOptions {
   const { identity = request.identity, context = request.context } = options
   const isSaid = identity === options.identity && context === options.context

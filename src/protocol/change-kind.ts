@@ -13,5 +13,5 @@ export type ChangeKind =
   | 'refresh'
   | 'index'
 
-/** Versions of these kinds have the same rows, with the same values, as the version before. */
+/** The kinds of changes that do not change rows: the version has the same rows and values as the previous version. */
 export const kindsKeepingRows: ReadonlySet<string> = new Set<ChangeKind>(['compaction', 'index'])

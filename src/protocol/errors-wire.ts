@@ -1,12 +1,13 @@
 /**
- * Errors as JSON, and back. The JSON has the fields of two families of clients: one reads `code`, the other `type` and `title` (RFC 9457).
+ * Converts errors to JSON and back. The JSON has fields for two families of clients: one family reads `code`, the other
+ * reads `type` and `title` (RFC 9457).
  */
 import { ErrorCode, type ErrorKind, SheafError, type SourceSpan } from '../errors.js'
 
 export interface ErrorBody {
   readonly type: `/errors/${ErrorKind}`
   readonly title: string
-  /** Equals the HTTP status. */
+  /** The HTTP status of the reply. */
   readonly status: number
   /** The message, followed by its hint. */
   readonly detail: string
@@ -34,7 +35,7 @@ const titles: Readonly<Record<ErrorKind, string>> = {
   'commit-state-unknown': 'The outcome of the commit is unknown',
 }
 
-/** Titles of conflicts that another writer did not cause. */
+/** Titles of errors of the kind `conflict` that are not caused by a concurrent writer. */
 const conflictTitles: Partial<Record<ErrorCode, string>> = {
   [ErrorCode.NamespaceAlreadyExists]: 'The namespace already exists',
   [ErrorCode.NamespaceNotEmpty]: 'The namespace is not empty',
@@ -50,7 +51,10 @@ function titleOf({ kind, code, status }: SheafError): string {
   return (kind === 'conflict' ? conflictTitles[code] : undefined) ?? titles[kind]
 }
 
-/** Return the body for an error. `instance`: path of the request. `status` differs from that of the error in one dialect. */
+/**
+ * Return the body for an error. `instance`: path of the request. `status`: HTTP status; default: the status of the
+ * error. The status differs from the default only in one dialect.
+ */
 export function errorBody(error: SheafError, instance: string, status: number = error.status): ErrorBody {
   return {
     type: `/errors/${error.kind}`,
@@ -66,7 +70,10 @@ export function errorBody(error: SheafError, instance: string, status: number = 
   }
 }
 
-/** Return the error of a reply: the one given to `errorBody`, or the most similar one if the reply is from another program. */
+/**
+ * Return the error that a reply describes. If `errorBody` made the body, this is the original error. For a body from
+ * another program, it is an error with the most similar code.
+ */
 export function errorFrom(status: number, body: unknown): SheafError {
   const fields = typeof body === 'object' && body !== null ? (body as Readonly<Record<string, unknown>>) : {}
   const code = isCode(fields.code) ? fields.code : codeOf(status)

@@ -1,11 +1,12 @@
 /**
- * Identifiers of namespaces, tables and transactions: arrays of names in requests, one string in paths.
+ * Identifiers of namespaces, tables and transactions. An identifier is an array of names in requests, and one string in
+ * paths of URLs.
  */
 import { invalidInput, quote } from '../errors.js'
 
 export const defaultDelimiter = '$'
 
-/** A delimiter that no valid name contains, for identifiers with names that contain `$`. */
+/** A delimiter for identifiers with names that contain `$`. No valid name contains this delimiter. */
 const rareDelimiter = '\u001f'
 
 const maxNameBytes = 255
@@ -20,8 +21,8 @@ export function decodeSegment(segment: string): string {
 }
 
 /**
- * The inverse of `decodeSegment`. Throws InvalidInput for texts that no URL can carry: `.` and `..`, which mean directories even when
- * encoded, and half of a surrogate pair.
+ * Encode a text as a path segment; the inverse of `decodeSegment`. Throws InvalidInput for texts that a URL cannot
+ * contain: half of a surrogate pair, and `.` and `..`, which mean directories even if they are encoded.
  */
 export function encodeSegment(text: string): string {
   if (isDots(text)) throw invalidInput(`${quote(text)} means a directory in a URL`)
@@ -37,8 +38,8 @@ function isDots(text: string): boolean {
 }
 
 /**
- * Return the names in an identifier string. The delimiter alone is the root, `[]`. Empty names are removed, so `$$t$$` is `['t']`, and no
- * object can have an empty name.
+ * Return the names in an identifier string. The delimiter alone is the root, `[]`. Empty names are removed, so `$$t$$`
+ * is `['t']`. This is unambiguous, because no object can have an empty name.
  */
 export function parseId(text: string, delimiter: string = defaultDelimiter): string[] {
   if (delimiter === '') throw invalidInput('delimiter must be a string that is not empty, got ""')
@@ -61,8 +62,9 @@ export function delimiterFor(id: readonly string[]): string {
 }
 
 /**
- * Return the identifier given by a path (decoded) and a body. If the names of the body, joined by the delimiter, equal the path, the body
- * takes precedence: its names may contain the delimiter. Throws InvalidInput if path and body differ.
+ * Return the identifier of a request that has an identifier in the path (decoded) and in the body. If the names of the
+ * body, joined by the delimiter, equal the path, the names of the body are returned, because they may contain the
+ * delimiter. Throws InvalidInput if path and body differ.
  */
 export function agreeOnId(
   path: string,
@@ -84,8 +86,9 @@ export function agreeOnId(
 }
 
 /**
- * Check the name of a new object. Throws InvalidInput for names that a known client could not send back in a URL: empty, `.`, `..`, with
- * one of `/ \ ? # %`, with control characters or half of a surrogate pair, or longer than 255 bytes of UTF-8.
+ * Check the name of a new object. Throws InvalidInput for names that some client cannot send in a URL: empty names,
+ * `.`, `..`, names with one of `/ \ ? # %`, with control characters or half of a surrogate pair, and names longer than
+ * 255 bytes of UTF-8. `where`: position of the name in the request, for the message.
  */
 export function checkName(name: string, where: string): void {
   const problem = nameProblem(name)
@@ -103,14 +106,17 @@ function nameProblem(name: string): string | undefined {
   return undefined
 }
 
-/** Check an index name. It may contain everything that a URL can carry. Throws InvalidInput. */
+/** Check the name of an index. Throws InvalidInput for names that a URL cannot contain. */
 export function checkIndexName(name: string, where: string): void {
   if (isDots(name) || /\p{Cs}/u.test(name) || Buffer.byteLength(name) > maxNameBytes) {
     throw invalidInput(`${where} is not a valid name of an index: ${quote(name)}`)
   }
 }
 
-/** Check a tag name: letters, digits, `.`, `-`, `_`; no `..`, no `.` at either end, not ending in `.lock` (the rules of Lance). */
+/**
+ * Check the name of a tag by the rules of Lance: it consists of letters, digits, `.`, `-` and `_`. It does not contain
+ * `..`, does not begin or end with `.`, and does not end with `.lock`. Throws InvalidInput.
+ */
 export function checkTagName(name: string, where: string): void {
   const fits =
     /^[\p{Alphabetic}\p{N}._-]+$/u.test(name) &&
@@ -122,12 +128,12 @@ export function checkTagName(name: string, where: string): void {
     Buffer.byteLength(name) <= maxNameBytes
   if (!fits) {
     throw invalidInput(`${where} is not a valid tag name: ${quote(name)}`, {
-      hint: 'use letters, digits, ".", "-" and "_"; no "..", no "." at either end, not ".lock" at the end',
+      hint: 'use letters, digits, ".", "-" and "_"; the name must not contain "..", begin or end with ".", or end with ".lock"',
     })
   }
 }
 
-/** Return an identifier for a message: its names joined by the default delimiter, the root as `$`. */
+/** Return the text of an identifier for messages: its names joined by the default delimiter. The root is `$`. */
 export function idText(id: readonly string[]): string {
   return quote(id.length === 0 ? '$' : id.join('$'))
 }

@@ -1,4 +1,7 @@
-/** The shapes of jobs, as LanceDB's clients use them. A job is also a transaction (protocol/transaction-shapes) with the same id. */
+/**
+ * The shapes of jobs, in the form that LanceDB's clients use. A job is also a transaction (protocol/transaction-shapes)
+ * with the same id.
+ */
 import { caller, nextPage, paging } from './request-fields.js'
 import {
   array,
@@ -18,10 +21,13 @@ const jobState = enumeration(['IN_PROGRESS', 'DONE', 'FAILED', 'CANCELLED'])
 export type JobState = Infer<typeof jobState>
 
 export const progress = object({
-  done: required(number, 'Steps done.'),
+  done: required(number, 'Number of steps that are done.'),
   total: required(number, 'Total number of steps.'),
   phase: required(string(), 'Name of the current phase.'),
-  per_second: optional(number, 'Steps per second since the phase began; absent in its first second.'),
+  per_second: optional(
+    number,
+    'Steps per second since the phase began; absent in the first second of a phase.',
+  ),
   seconds_left: optional(number, 'Estimated seconds for the rest of the phase.'),
 })
 
@@ -34,15 +40,15 @@ export const listJobsReply = object({
         job_id: required(string(), 'Id of the job.'),
         table: required(
           string(),
-          'Name of its table, without namespace; empty if the table no longer exists.',
+          'Name of the table, without namespace; empty if the table no longer exists.',
         ),
-        table_id: optional(array(string()), 'Path of its table; absent if the table no longer exists.'),
+        table_id: optional(array(string()), 'Path of the table; absent if the table no longer exists.'),
         job_type: required(string(), 'Kind of the job.'),
         state: required(jobState, 'State of the job.'),
-        created_at_millis: required(integer(0), 'When it was queued, milliseconds since 1970.'),
+        created_at_millis: required(integer(0), 'Time when the job was queued, milliseconds since 1970.'),
       }),
     ),
-    'Jobs, the newest first.',
+    'Jobs, newest first.',
   ),
   ...nextPage,
 })
@@ -58,13 +64,13 @@ export const describeJobReply = object({
   job_id: required(string(), 'Id of the job.'),
   job_type: required(string(), 'Kind of the job.'),
   job_state: required(jobState, 'State of the job.'),
-  creation_ms: required(integer(0), 'When it was queued, milliseconds since 1970.'),
+  creation_ms: required(integer(0), 'Time when the job was queued, milliseconds since 1970.'),
   spec: required(record(json), 'Parameters of the job.'),
   progress: optional(progress, 'Last reported progress.'),
-  result: optional(record(json), 'Result, if the job has one.'),
+  result: optional(record(json), 'Result of the job. Absent: the job has no result.'),
   failure: optional(
     object({ message: required(string(), 'Message of the error.') }),
-    'Why the job failed or was cancelled, if known.',
+    'Reason why the job failed or was cancelled, if it is known.',
   ),
 })
 

@@ -1,7 +1,7 @@
-/** Reads JSON from untrusted clients: bounded size, bounded depth, one kind of error. */
+/** Reads JSON from untrusted clients. Limits its size and depth, and throws only InvalidInput. */
 import { invalidInput, quote, type SheafError } from '../errors.js'
 
-/** The most members of all objects together, and of one object. */
+/** Maximum number of members of all objects together, and of one object. */
 interface MostMembers {
   readonly inAll: number
   readonly inOne: number
@@ -9,16 +9,17 @@ interface MostMembers {
 
 const anyMembers = { inAll: Number.POSITIVE_INFINITY, inOne: Number.POSITIVE_INFINITY }
 
-/** The deepest nesting; no valid request has more levels. */
+/** Maximum levels of nesting. No valid request has more levels. */
 const maxDepth = 128
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Parse a JSON text in UTF-8. Throws InvalidInput. Its status is 413 for more than `maxBytes` bytes and for more members than `most`
- * allows, otherwise 400. Members are limited because each takes microseconds, and parsing cannot be divided into steps.
+ * Parse a JSON text in UTF-8. Throws InvalidInput. Its status is 413 for more than `maxBytes` bytes and for more
+ * members than `most` allows, otherwise 400. The reason for the limit of members is that parsing cannot be divided into
+ * steps, and each member takes microseconds.
  *
- * Integers above 2^53 - 1 may be rounded. The result is always above 2^53 - 1 too, so `isRounded` detects such integers.
+ * Integers above 2^53 - 1 may be rounded. The rounded number is above 2^53 - 1 too, so `isRounded` detects it.
  */
 export function readJson(bytes: Uint8Array, maxBytes: number, most: MostMembers = anyMembers): unknown {
   if (bytes.length > maxBytes) {
@@ -30,13 +31,14 @@ export function readJson(bytes: Uint8Array, maxBytes: number, most: MostMembers 
   try {
     return JSON.parse(utf8.decode(bytes))
   } catch (cause) {
-    // The message of JSON.parse quotes a part of the text, which may contain a secret. So remove the quotation, and set no cause.
+    // The message of JSON.parse quotes a part of the text, which may contain a secret. So remove the quotation, and set
+    // no cause.
     const reason = cause instanceof Error ? cause.message.replace(/, (\.\.\.)?".*/s, '') : String(cause)
     throw invalidInput(`the body is not valid JSON: ${quote(reason)}`)
   }
 }
 
-/** Return whether a number may be a rounded integer. This is true for every integer above 2^53 - 1 or below -(2^53 - 1). */
+/** Return whether a number may be a rounded integer: whether it is an integer above 2^53 - 1 or below -(2^53 - 1). */
 export function isRounded(value: number): boolean {
   return Number.isInteger(value) && !Number.isSafeInteger(value)
 }
@@ -66,5 +68,8 @@ function checkStructure(bytes: Uint8Array, { inAll, inOne }: MostMembers): void 
 }
 
 function tooMany(what: string): SheafError {
-  return invalidInput(`the body has more than ${what}`, { status: 413, hint: 'send it in parts' })
+  return invalidInput(`the body has more than ${what}`, {
+    status: 413,
+    hint: 'divide it into several requests',
+  })
 }

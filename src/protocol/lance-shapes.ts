@@ -1,4 +1,4 @@
-/** The shapes of further requests of LanceDB's clients, beyond the specification. */
+/** The shapes of requests that LanceDB's clients send, and that are not in the Lance Namespace specification. */
 import { atVersion, onBranch, onTable } from './request-fields.js'
 import { array, boolean, json, nullable, object, optional, required, string, withoutEffect } from './shape.js'
 
@@ -11,7 +11,7 @@ export const prewarmIndexRequest = object({
 export const prewarmRequest = object({
   ...onTable,
   ...onBranch,
-  columns: optional(array(string('nonEmpty')), 'Columns that will be read; absent: all.'),
+  columns: optional(array(string('nonEmpty')), 'Columns that will be read; absent: all columns.'),
 })
 
 export const lsmRequest = object({ ...onTable, ...onBranch, ...atVersion })
@@ -22,14 +22,14 @@ export const lsmStatsRequest = object({
   ...atVersion,
   include_generation_rows: withoutEffect(
     boolean,
-    'Whether to count rows of generations. Without effect: there are none.',
+    'Whether to count rows of generations. Without effect: Sheaf has no generations.',
   ),
 })
 
 export const lsmWriteSpecReply = object({
-  lsm_write_spec: required(nullable(json), 'null: rows are written to the table itself.'),
+  lsm_write_spec: required(nullable(json), 'Always null, because rows are written to the table itself.'),
 })
 
 export const lsmStatsReply = object({
-  lsm_stats: required(nullable(json), 'null: no rows wait outside of the table.'),
+  lsm_stats: required(nullable(json), 'Always null, because no rows wait outside of the table.'),
 })

@@ -2,9 +2,9 @@
  * Names of manifest files below `_versions/` (Lance table format, "Manifest Naming Schemes").
  *
  * - V1: `<version>.manifest`.
- * - V2: `<2^64 - 1 - version, 20 digits>.manifest`, so that a listing in byte order begins with the newest.
- * - 20 digits before the first dot mean V2, everything shorter V1.
- * - A staging file has `-<uuid>` after the final name.
+ * - V2: `<2^64 - 1 - version, 20 digits>.manifest`, so that a listing in byte order begins with the newest version.
+ * - A name with 20 digits before the first dot is a V2 name. A name with fewer digits is a V1 name.
+ * - A staging file has the final name, followed by `-<uuid>`.
  */
 import { invalidInput, quote } from '../errors.js'
 import { enumeration, type Infer } from './shape.js'
@@ -14,10 +14,12 @@ export type NamingScheme = Infer<typeof namingScheme>
 
 const maxVersion = 2n ** 64n - 1n
 
-/** V1 names of versions from this one on would have 20 digits, and so would be V2 names. */
+/** The first version that cannot have a V1 name, because a name with 20 digits is a V2 name. */
 const firstV2OnlyVersion = 10n ** 19n
 
-/** Return the file name of a version, 0 to 2^64 - 1 (V1: below 10^19). Throws InvalidInput for other versions. */
+/**
+ * Return the file name of a version. Throws InvalidInput unless the version is from 0 to 2^64 - 1 (V1: below 10^19).
+ */
 export function manifestName(version: number | bigint, scheme: NamingScheme): string {
   const v = BigInt(version)
   const last = scheme === 'V1' ? firstV2OnlyVersion - 1n : maxVersion
@@ -30,14 +32,14 @@ export function manifestName(version: number | bigint, scheme: NamingScheme): st
 export interface ManifestName {
   readonly version: bigint
   readonly scheme: NamingScheme
-  /** The UUID at the end of a staging file's name. */
+  /** UUID at the end of the name of a staging file. Null: the file is not a staging file. */
   readonly staging: string | null
 }
 
 const pattern =
   /^(\d{20}|0|[1-9]\d{0,18})\.manifest(?:-([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}))?$/i
 
-/** Parse the last segment of a path as the name of a manifest; null if it is not one. */
+/** Parse the last segment of a path as the name of a manifest. Returns null for other names. */
 export function parseManifestName(path: string): ManifestName | null {
   const match = pattern.exec(path.slice(path.lastIndexOf('/') + 1))
   if (match === null) return null
@@ -48,7 +50,10 @@ export function parseManifestName(path: string): ManifestName | null {
   return inverted > maxVersion ? null : { version: maxVersion - inverted, scheme: 'V2', staging }
 }
 
-/** Return the naming scheme of the manifests among these names; null if there are none. Throws InvalidInput for two schemes. */
+/**
+ * Return the naming scheme of the manifests among file names; null if no name is the name of a manifest. Throws
+ * InvalidInput if the names have both schemes.
+ */
 export function detectNamingScheme(names: Iterable<string>): NamingScheme | null {
   let found: { name: string; scheme: NamingScheme } | null = null
   for (const name of names) {
@@ -64,7 +69,7 @@ export function detectNamingScheme(names: Iterable<string>): NamingScheme | null
   return found?.scheme ?? null
 }
 
-/** Return how a manifest path contradicts the given scheme, or undefined. */
+/** Return an error message if a manifest path does not have the given naming scheme, otherwise undefined. */
 export function schemeContradiction(path: string, scheme: NamingScheme | undefined): string | undefined {
   const manifest = parseManifestName(path)
   if (manifest === null || scheme === undefined || manifest.scheme === scheme) return undefined

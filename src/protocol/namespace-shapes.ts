@@ -7,7 +7,7 @@ export const createNamespaceRequest = object({
   id: required(newId, 'Path of the new namespace; its parent must exist.'),
   mode: optional(
     enumeration(['Create', 'ExistOk', 'Overwrite']),
-    'What to do if it exists: fail (default), keep it, replace its properties.',
+    'Behavior if the namespace exists: fail (default), keep it, or replace its properties.',
   ),
   ...properties,
 })
@@ -17,7 +17,7 @@ export const createNamespaceReply = object({ ...properties, ...transaction })
 export const listNamespacesRequest = object({ ...onNamespace, ...paging })
 
 export const listNamespacesReply = object({
-  namespaces: required(array(string()), 'Names of the children, relative to the parent.'),
+  namespaces: required(array(string()), 'Names of the child namespaces, without the path of the parent.'),
   ...nextPage,
 })
 
@@ -29,11 +29,11 @@ export const dropNamespaceRequest = object({
   ...onNamespace,
   mode: optional(
     enumeration(['Fail', 'Skip']),
-    'What to do if it does not exist: fail (default), or succeed.',
+    'Behavior if the namespace does not exist: fail (default), or succeed.',
   ),
   behavior: optional(
     enumeration(['Restrict', 'Cascade']),
-    'What to do if it is not empty: fail (default), or drop everything in it.',
+    'Behavior if the namespace is not empty: fail (default), or drop its content too.',
   ),
 })
 
@@ -59,6 +59,9 @@ export const listAllTablesRequest = object({
 })
 
 export const listTablesReply = object({
-  tables: required(array(string()), 'Names in the namespace; for all tables: full identifiers.'),
+  tables: required(
+    array(string()),
+    'Names of the tables in the namespace. For a list of all tables: full identifiers.',
+  ),
   ...nextPage,
 })

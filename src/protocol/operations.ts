@@ -1,6 +1,6 @@
 /**
- * The table of operations: one entry for each operation of the service. Routes, validation, proxies and the OpenAPI document are derived
- * from this table; no other place lists operations.
+ * The table of operations: one entry for each operation of the protocol. Routes, validation, proxies and the OpenAPI
+ * document are derived from this table. It is the only list of operations.
  */
 import { fetchBlobsRequest } from './blob-shapes.js'
 import {
@@ -131,40 +131,53 @@ import {
   viewRequest,
 } from './view-shapes.js'
 
-/** `METHOD /path/with/{placeholders}`. If two templates match a path, literal segments take precedence. */
+/**
+ * A route in the form `METHOD /path/with/{placeholders}`. If two routes match a path, literal segments take precedence.
+ */
 export type Route = `${'GET' | 'POST'} /v1/${string}`
 
-/** `json`: the shape. `integer`, `text`: a bare JSON value. `arrow`: an Arrow IPC file. `empty`: no body. */
+/**
+ * The kind of a reply. `json`: JSON of the shape `response`. `integer`, `text`: a single JSON value. `arrow`: an Arrow
+ * IPC file. `empty`: no body.
+ */
 export type ReplyKind = 'json' | 'integer' | 'text' | 'arrow' | 'empty'
 
 export interface OperationEntry {
   readonly doc: string
-  /** Origin: the Lance Namespace specification, or clients of LanceDB. */
+  /** Source that defines the operation: the Lance Namespace specification, or the clients of LanceDB. */
   readonly origin: 'specification' | 'lancedb'
-  /** A read changes nothing and may be aborted; a write commits at most once. */
+  /** Whether the operation writes. A `read` changes nothing and may be aborted. A `write` commits at most once. */
   readonly access: 'read' | 'write'
   /** The kind of object that `{id}` names. */
   readonly target: 'namespace' | 'table' | 'transaction' | 'none'
-  /** Clients should use the first route. */
+  /** Routes of the operation. Clients should use the first route. */
   readonly routes: readonly [Route, ...Route[]]
-  /** A GET route whose reply is the bytes of one blob, or a range of them. `{column}` and `{row_id}` name the blob. */
+  /**
+   * A GET route that returns the bytes of one blob, or a range of these bytes. `{column}` and `{row_id}` name the blob.
+   */
   readonly bytesRoute?: Route
-  /** A GET route whose query parameters are the request, for clients that only have a URL. */
+  /** A GET route whose query parameters are the request, for clients that can only open a URL. */
   readonly rowsRoute?: Route
   /** Whether the rows of the reply may be text: JSON, JSON lines or CSV. */
   readonly rowsAsText?: true
-  /** Request fields that are query parameters. If a JSON body has the same field, the body takes precedence. */
+  /**
+   * Names of request fields that are query parameters. If a JSON body has the same field, the body takes precedence.
+   */
   readonly query: readonly string[]
-  /** The request body. `none`: a body is not needed, but a JSON body is read if there is one. */
+  /** Kind of the request body. `none`: the request needs no body; if it has a JSON body, the body is read. */
   readonly body: 'json' | 'arrow' | 'none'
-  /** Whether the body may be an Arrow IPC schema without rows instead of JSON: its columns are added as nulls. */
+  /**
+   * Whether the body may be an Arrow IPC schema without rows, instead of JSON. The operation adds its columns with
+   * nulls.
+   */
   readonly takesSchema?: true
-  /** The field that is the whole JSON body, of request and reply. */
+  /** Name of the field that is the whole JSON body of the request and of the reply. Absent: the body is an object. */
   readonly bare?: string
   readonly request: Shape & ObjectShape
   /**
-   * What happens to unknown fields and query parameters from a client that may be newer than this server. `skipped`: they are ignored and
-   * logged, where the worst result is a simpler answer. Otherwise `refused`. Those of other clients are always refused.
+   * Treatment of unknown fields and query parameters from a client that may be newer than this server. `skipped`: they
+   * are ignored and logged. This is set only if the worst result is a simpler answer. Unknown names from other clients
+   * are always refused.
    */
   readonly unknownNames: 'refused' | 'skipped'
   readonly reply: ReplyKind
@@ -172,7 +185,7 @@ export interface OperationEntry {
   readonly response: Shape | null
   /** HTTP status of a reply. */
   readonly status: 200 | 202
-  /** Whether a reply with `job_id` has status 202, because work continues. */
+  /** Whether a reply with `job_id` has status 202, because the job continues after the reply. */
   readonly startsJob?: true
 }
 
@@ -187,7 +200,7 @@ const reads = {
   status: 200,
 } as const
 const writes = { ...reads, access: 'write', unknownNames: 'refused' } as const
-/** Unknown names are refused: a skipped one could decide which rows match. */
+/** Common members of queries. Unknown names are refused, because an unknown field could decide which rows match. */
 const queries = { ...reads, unknownNames: 'refused' } as const
 const lancedbReads = { ...reads, origin: 'lancedb' } as const
 const lancedbWrites = { ...writes, origin: 'lancedb' } as const
@@ -209,7 +222,8 @@ export const operations = {
     ...reads,
     target: 'namespace',
     doc: 'Lists the child namespaces by name.',
-    // The root with the delimiter `.` is `/v1/namespace/./list`, which URL libraries shorten.
+    // The second route is for the root. With the delimiter `.`, its path is `/v1/namespace/./list`, which URL libraries
+    // shorten to `/v1/namespace/list`.
     routes: ['GET /v1/namespace/{id}/list', 'GET /v1/namespace/list'],
     query: pages,
     body: 'none',
@@ -279,7 +293,7 @@ export const operations = {
   },
   describeTable: {
     ...reads,
-    doc: 'Returns location, version and schema of a table.',
+    doc: 'Returns the location, the version and the schema of a table.',
     routes: ['POST /v1/table/{id}/describe'],
     query: ['with_table_uri', 'load_detailed_metadata', 'check_declared'],
     request: describeRequest,
@@ -287,7 +301,7 @@ export const operations = {
   },
   tableExists: {
     ...reads,
-    doc: 'Succeeds if the table, or that version of it, exists.',
+    doc: 'Succeeds if the table, or the given version of the table, exists.',
     routes: ['POST /v1/table/{id}/exists'],
     request: existsRequest,
     reply: 'empty',
@@ -317,7 +331,7 @@ export const operations = {
   },
   getTableStats: {
     ...reads,
-    doc: 'Returns sizes of a table and its fragments.',
+    doc: 'Returns the sizes of a table and of its fragments.',
     routes: ['POST /v1/table/{id}/stats', 'GET /v1/table/{id}/stats'],
     request: tableRequest,
     response: statsReply,
@@ -335,7 +349,7 @@ export const operations = {
   },
   insertIntoTable: {
     ...writes,
-    doc: 'Appends Arrow data, replaces all rows with it, or adds it as a part of an upload.',
+    doc: 'Appends Arrow data to a table, replaces all rows with the data, or adds the data as a part of an upload.',
     routes: ['POST /v1/table/{id}/insert'],
     query: ['mode', 'branch', 'upload_id', 'upload_part_id'],
     body: 'arrow',
@@ -344,7 +358,7 @@ export const operations = {
   },
   mergeInsertIntoTable: {
     ...writes,
-    doc: 'Updates, inserts and deletes rows by comparing them with Arrow data.',
+    doc: 'Merges Arrow data into a table by key: updates, inserts and deletes rows.',
     routes: ['POST /v1/table/{id}/merge_insert'],
     query: [
       'on',
@@ -414,7 +428,7 @@ export const operations = {
   },
   abortTableUpload: {
     ...lancedbWrites,
-    doc: 'Aborts an upload: none of its rows becomes visible.',
+    doc: 'Aborts an upload, so that none of its rows becomes visible.',
     routes: ['POST /v1/table/{id}/multipart_write/abort'],
     query: onUpload,
     request: uploadRequest,
@@ -424,7 +438,7 @@ export const operations = {
   // ---- queries
   queryTable: {
     ...queries,
-    doc: 'Searches by vector, full text and SQL filter.',
+    doc: 'Returns rows of a table: by vector search, full-text search and SQL filter.',
     routes: ['POST /v1/table/{id}/query'],
     rowsRoute: 'GET /v1/table/{id}/rows',
     rowsAsText: true,
@@ -452,14 +466,14 @@ export const operations = {
   closeTableReadSession: {
     ...queries,
     origin: 'lancedb',
-    doc: 'Ends a read session on this server. Other servers end it when no reader uses it any more.',
+    doc: 'Ends a read session on this server. Other servers end the session when no reader uses it any more.',
     routes: ['POST /v1/table/{id}/read_session/close'],
     request: closeSessionRequest,
     response: closeSessionReply,
   },
   explainTableQueryPlan: {
     ...queries,
-    doc: 'Explains how a query would run.',
+    doc: 'Returns the plan of a query, without running the query.',
     routes: ['POST /v1/table/{id}/explain_plan'],
     request: explainRequest,
     reply: 'text',
@@ -467,7 +481,7 @@ export const operations = {
   },
   analyzeTableQueryPlan: {
     ...queries,
-    doc: 'Runs a query and reports what each step did.',
+    doc: 'Runs a query, and returns its plan with rows and milliseconds of each step.',
     routes: ['POST /v1/table/{id}/analyze_plan'],
     query: ['distributed_metrics'],
     request: analyzeRequest,
@@ -486,7 +500,7 @@ export const operations = {
   },
   alterTableAlterColumns: {
     ...writes,
-    doc: 'Renames columns, changes their types or nullability.',
+    doc: 'Renames columns, or changes their types or nullability.',
     routes: ['POST /v1/table/{id}/alter_columns'],
     request: alterColumnsRequest,
     response: versionReply,
@@ -548,7 +562,7 @@ export const operations = {
   },
   describeTableIndexStats: {
     ...reads,
-    doc: 'Returns how much of a table an index covers.',
+    doc: 'Returns the numbers of rows that an index covers and does not cover.',
     routes: ['POST /v1/table/{id}/index/{index_name}/stats', 'GET /v1/table/{id}/index/{index_name}/stats'],
     request: indexStatsRequest,
     response: indexStatsReply,
@@ -575,7 +589,7 @@ export const operations = {
   },
   createTableVersion: {
     ...writes,
-    doc: 'Creates a version, if it does not exist.',
+    doc: 'Creates a version of a table. Fails if the version exists.',
     routes: ['POST /v1/table/{id}/version/create'],
     request: createVersionRequest,
     response: createVersionReply,
@@ -596,7 +610,7 @@ export const operations = {
   },
   restoreTable: {
     ...writes,
-    doc: 'Makes a new version equal to an old one.',
+    doc: 'Creates a new version with the rows and columns of an old version.',
     routes: ['POST /v1/table/{id}/restore'],
     request: restoreRequest,
     response: transactionReply,
@@ -604,7 +618,7 @@ export const operations = {
   batchCreateTableVersions: {
     ...writes,
     target: 'none',
-    doc: 'Creates versions of several tables, all or none.',
+    doc: 'Creates versions of several tables, either all or none.',
     routes: ['POST /v1/table/version/batch-create'],
     request: batchCreateVersionsRequest,
     response: batchCreateVersionsReply,
@@ -612,7 +626,7 @@ export const operations = {
   batchCommitTables: {
     ...writes,
     target: 'none',
-    doc: 'Declares, deregisters, creates and removes versions of, and completes uploads to several tables, all or none.',
+    doc: 'Applies operations on tables, either all or none: declare, deregister, create a version, delete versions, complete an upload.',
     routes: ['POST /v1/table/batch-commit'],
     request: batchCommitRequest,
     response: batchCommitReply,
@@ -630,7 +644,7 @@ export const operations = {
   },
   getTableTagVersion: {
     ...reads,
-    doc: 'Returns the version a tag points to.',
+    doc: 'Returns the version to which a tag points.',
     routes: ['POST /v1/table/{id}/tags/version'],
     request: tagRequest,
     response: tagVersionReply,
@@ -644,7 +658,7 @@ export const operations = {
   },
   updateTableTag: {
     ...writes,
-    doc: 'Points a tag at another version.',
+    doc: 'Moves a tag to another version.',
     routes: ['POST /v1/table/{id}/tags/update'],
     request: updateTagRequest,
     response: transactionReply,
@@ -684,7 +698,7 @@ export const operations = {
   describeTransaction: {
     ...reads,
     target: 'transaction',
-    doc: 'Returns status and properties of a transaction.',
+    doc: 'Returns the status and the properties of a transaction.',
     routes: ['POST /v1/transaction/{id}/describe'],
     request: describeTransactionRequest,
     response: transactionStateReply,
@@ -692,7 +706,7 @@ export const operations = {
   alterTransaction: {
     ...writes,
     target: 'transaction',
-    doc: 'Changes status and properties of a transaction, all or nothing.',
+    doc: 'Changes the status and the properties of a transaction, either all or none.',
     routes: ['POST /v1/transaction/{id}/alter'],
     request: alterTransactionRequest,
     response: transactionStateReply,
@@ -707,7 +721,7 @@ export const operations = {
   },
   refreshMaterializedView: {
     ...writes,
-    doc: 'Starts a job that brings a materialized view up to date.',
+    doc: 'Starts a job that refreshes a materialized view from its source.',
     routes: ['POST /v1/table/{id}/refresh', 'POST /v1/materialized_view/{id}/refresh'],
     request: refreshViewRequest,
     response: jobReply,
@@ -716,7 +730,7 @@ export const operations = {
 
   describeMaterializedView: {
     ...lancedbReads,
-    doc: 'Returns the query of a materialized view, and the version that it shows.',
+    doc: 'Returns the query of a materialized view, and the version of the source that the view shows.',
     routes: ['POST /v1/materialized_view/{id}/describe'],
     request: viewRequest,
     response: describeViewReply,
@@ -743,7 +757,7 @@ export const operations = {
   // ---- jobs
   listJobs: {
     ...onJobs,
-    doc: 'Lists open jobs and jobs that ended recently, the newest first.',
+    doc: 'Lists open jobs and jobs that ended recently, newest first.',
     routes: ['POST /v1/jobs/list'],
     query: pages,
     request: listJobsRequest,
@@ -751,7 +765,7 @@ export const operations = {
   },
   describeJob: {
     ...onJobs,
-    doc: 'Returns the work and the progress of a job.',
+    doc: 'Returns the parameters, the state and the progress of a job.',
     routes: ['POST /v1/jobs/describe'],
     request: jobRequest,
     response: describeJobReply,
@@ -766,10 +780,10 @@ export const operations = {
     response: cancelJobReply,
   },
 
-  // ---- operations of LanceDB's clients that have no or little effect here
+  // ---- operations of LanceDB's clients that have little or no effect in Sheaf
   prewarmTableIndex: {
     ...lancedbReads,
-    doc: 'Succeeds if the index exists. It is loaded when it is needed.',
+    doc: 'Succeeds if the index exists. Sheaf loads an index when a query needs it.',
     routes: ['POST /v1/table/{id}/index/{index_name}/prewarm'],
     body: 'none',
     request: prewarmIndexRequest,
@@ -778,7 +792,7 @@ export const operations = {
   },
   prewarmTable: {
     ...lancedbReads,
-    doc: 'Succeeds if the columns exist. They are loaded when they are needed.',
+    doc: 'Succeeds if the columns exist. Sheaf loads columns when a query needs them.',
     routes: ['POST /v1/table/{id}/page_cache/prewarm'],
     request: prewarmRequest,
     reply: 'empty',
@@ -787,7 +801,7 @@ export const operations = {
   fetchTableBlobs: {
     ...lancedbReads,
     unknownNames: 'refused',
-    doc: 'Returns the bytes of blobs by row id, with the size of each.',
+    doc: 'Returns the bytes and the sizes of blobs by row id.',
     routes: ['POST /v1/table/{id}/fetch_blobs'],
     bytesRoute: 'GET /v1/table/{id}/blob/{column}/{row_id}/bytes',
     query: ['version', 'branch'],
@@ -797,14 +811,14 @@ export const operations = {
   },
   getTableLsmWriteSpec: {
     ...lancedbReads,
-    doc: 'Returns null for a table that exists: there are no log-structured writes.',
+    doc: 'Returns null if the table exists, because Sheaf has no log-structured writes.',
     routes: ['POST /v1/table/{id}/get_lsm_write_spec'],
     request: lsmRequest,
     response: lsmWriteSpecReply,
   },
   getTableLsmStats: {
     ...lancedbReads,
-    doc: 'Returns null for a table that exists: there are no log-structured writes.',
+    doc: 'Returns null if the table exists, because Sheaf has no log-structured writes.',
     routes: ['POST /v1/table/{id}/get_lsm_stats'],
     request: lsmStatsRequest,
     response: lsmStatsReply,

@@ -1,6 +1,6 @@
 /**
- * Pages of a sorted list. A page begins after the key in its token, so items that are added or removed between two pages neither repeat nor
- * hide others.
+ * Pages of a sorted list. A page begins after the key in its token. So changes of the list between two pages do not
+ * make the next page repeat or skip other items.
  */
 import { invalidInput, quote } from '../errors.js'
 import { partitionPoint } from '../primitives/partition-point.js'
@@ -8,14 +8,16 @@ import { partitionPoint } from '../primitives/partition-point.js'
 const prefix = '~1.'
 
 export interface Listing<T> {
-  /** The kind of list. A token of another kind is refused. */
+  /** The kind of the listed items. A token from a list of another kind is refused. */
   readonly name: 'namespaces' | 'tables' | 'views' | 'indexes' | 'versions' | 'tags' | 'branches' | 'jobs'
   /** Returns the unique sort key of an item: a name, sorted by code unit (`<`), or a number. */
   readonly key: (item: T) => string | number
   readonly descending?: boolean
-  /** Identifies a list of this kind. A token of another list is refused. Default: there is only one list of the kind. */
+  /**
+   * Id of this list among the lists of its kind. A token from another list is refused. Default: the kind has one list.
+   */
   readonly scope?: string
-  /** Whether a token of another form is a name to start after, as one client sends it. */
+  /** Whether a token in another form is the name after which the page begins. One client sends such tokens. */
   readonly startAfterNames?: boolean
 }
 
@@ -35,11 +37,11 @@ export interface PageRequest {
 
 export interface Page<T> {
   readonly items: readonly T[]
-  /** Absent on the last page. */
+  /** Token for the next page. Absent on the last page. */
   readonly page_token?: string
 }
 
-/** Return the page of sorted `items` that `request` asks for. Throws InvalidInput for a token of another kind of list. */
+/** Return the page of sorted `items` that `request` asks for. Throws InvalidInput for a token from another list. */
 export function paginate<T>(items: readonly T[], listing: Listing<T>, request: PageRequest): Page<T> {
   const keyType = items.length === 0 ? undefined : typeof listing.key(items[0]!)
   return pageOf(listing, request, keyType, (after, count) => {
@@ -48,7 +50,9 @@ export function paginate<T>(items: readonly T[], listing: Listing<T>, request: P
   })
 }
 
-/** As `paginate`, for a list of numbers that is not in memory. `take` returns at most `count` of them after `after`. */
+/**
+ * Like `paginate`, for numbers that are not in memory. `take` returns at most `count` numbers, beginning after `after`.
+ */
 export function paginateNumbers(
   listing: Listing<number>,
   request: PageRequest,
@@ -85,13 +89,13 @@ function startKey<T>(
   const key = readToken(token, listing)
   if (key === undefined || (keyType !== undefined && typeof key !== keyType)) {
     throw invalidInput(`page_token ${quote(token)} is not a token of this list of ${listing.name}`, {
-      hint: 'pass the page_token of the previous reply unchanged, or none for the first page',
+      hint: 'pass the page_token of the previous reply unchanged, or leave it out for the first page',
     })
   }
   return key
 }
 
-/** Return the key in a token that `pageToken` made for this list; undefined for any other text. */
+/** Return the key from a token that `pageToken` made for this list. Undefined for any other text. */
 function readToken<T>(token: string, listing: Listing<T>): string | number | undefined {
   let content: unknown
   try {

@@ -1,9 +1,10 @@
 /**
- * Values for the parameters of SQL, in filters and updates, as JSON. null, booleans, texts, and numbers that JSON represents exactly are
- * themselves, and so are arrays of all these forms. Other values are an object with one field:
+ * Values for the parameters of SQL in filters and updates, as JSON. Null, booleans, texts, and numbers that JSON
+ * represents exactly are written unchanged. Arrays contain values in any of these forms. Other values are an object
+ * with one field:
  *
- *   {"$int": "9007199254740993"}     an integer; a JSON number beyond 2^53 is refused
- *   {"$float": "1e+300"}             a whole number beyond 2^53 that is meant as the double it is; "NaN", "Infinity", "-Infinity", "-0"
+ *   {"$int": "9007199254740993"}     an integer of any size; a JSON number beyond 2^53 is refused
+ *   {"$float": "1e+300"}             a double beyond 2^53 without fraction; also "NaN", "Infinity", "-Infinity", "-0"
  *   {"$timestamp": 1700000000000}    milliseconds since 1970
  *   {"$binary": "<base64>"}          bytes
  */
@@ -11,10 +12,12 @@ import { cut, invalidInput, quote, type SheafError } from '../errors.js'
 import { isRounded } from './json.js'
 import { isObject } from './parse.js'
 
-/** One value. A number that is a safe integer counts as an integer, a Date as a timestamp in milliseconds. */
+/** One value. A number that is a safe integer becomes an SQL integer, a Date becomes a timestamp in milliseconds. */
 export type ParameterScalar = null | boolean | number | string | bigint | Date | Uint8Array
 
-/** One value, or a list of them. All arrays are lists, except those of bytes. */
+/**
+ * One value, or a list of values. Arrays and typed arrays are lists, except for Uint8Array, which is one binary value.
+ */
 export type ParameterValue =
   | ParameterScalar
   | readonly ParameterScalar[]
@@ -28,10 +31,10 @@ export type ParameterValue =
   | Uint16Array
   | Int8Array
 
-/** Values of `?` and `$1` in their order, or of `:name` by name. */
+/** Values of parameters: an array for `?` and `$1`, or an object for `:name`. */
 export type Parameters = readonly ParameterValue[] | Readonly<Record<string, ParameterValue>>
 
-/** Integers may have up to 400 digits, like floats. */
+/** Limit of the absolute value of integers: they may have at most 400 digits, like texts of floats (`numeral`). */
 const intLimit = 10n ** 400n
 
 const floats: readonly string[] = ['NaN', 'Infinity', '-Infinity', '-0']
@@ -39,12 +42,12 @@ const numeral = /^-?\d{1,400}(\.\d{1,400})?(e[+-]?\d{1,3})?$/i
 
 type Container = readonly unknown[] | Readonly<Record<string, unknown>>
 
-/** Convert the parameters to JSON values. Throws InvalidInput for a value that no parameter can have. */
+/** Convert parameter values to JSON. Throws InvalidInput for values of other types. */
 export function writeParameters(parameters: Parameters): Container {
   return mapped(parameters, writeValue)
 }
 
-/** The inverse of `writeParameters`. Throws InvalidInput for objects in another form. */
+/** Convert JSON to parameter values; the inverse of `writeParameters`. Throws InvalidInput for JSON in another form. */
 export function readParameters(json: Container): Parameters {
   return mapped(json, readValue) as Parameters
 }
@@ -65,14 +68,14 @@ function writeValue(value: unknown, place: string): unknown {
   const written: unknown[] = []
   for (let i = 0; i < items.length; i++) {
     const item = items[i]
-    // Most elements of long lists are plain numbers or texts.
+    // Handle numbers and texts here without further checks, because they are most elements of long lists.
     const isPlain = typeof item === 'string' || (typeof item === 'number' && isPlainNumber(item))
     written.push(isPlain ? item : writeScalar(item, `element ${i} of ${place}`))
   }
   return written
 }
 
-/** Return the elements of a list; null for other values. Bytes are one value. */
+/** Return the elements if a value is a list, otherwise null. A Uint8Array is not a list, but one binary value. */
 function itemsOf(value: unknown): ArrayLike<unknown> | null {
   if (Array.isArray(value)) return value
   const isNumbers =
@@ -92,8 +95,8 @@ function writeScalar(value: unknown, place: string): unknown {
 }
 
 /**
- * Return whether JSON represents a number exactly. It writes null for NaN and the infinities, 0 for -0, and one number for several large
- * integers.
+ * Return whether JSON represents a number exactly. This is false for NaN and the infinities, which JSON writes as null,
+ * for -0, which becomes 0, and for integers beyond 2^53, several of which have the same text.
  */
 function isPlainNumber(value: number): boolean {
   return Number.isFinite(value) && !Object.is(value, -0) && !isRounded(value)

@@ -1,12 +1,15 @@
 /**
- * Reads a value by a shape. Returns a copy in normal form, or throws a SheafError that names position, expectation and actual value.
+ * Checks a value by a shape. Returns a copy in normal form, or throws a SheafError with the position, the expectation
+ * and the actual value.
  *
- * - The copy shares nothing with the input, so a caller may reuse its buffers at once. Only `given` values are kept as they are.
- * - An unknown name is an error, which lists the known names and suggests the most similar one. In objects of the wire, a name with the
- *   value null counts as absent, whether it is known or not. The name `__proto__` is always refused.
- * - In requests, `[]` and `{}` count as absent, like null, unless the field gives them a meaning: clients generated for typed languages
- *   write them for every field that their caller did not set. In replies they are values.
- * - The depth is bounded, so a cyclic value is an ordinary error.
+ * - The copy shares no memory with the input, so the caller may reuse its buffers immediately. Only `given` values are
+ *   not copied.
+ * - An unknown name is an error. The message lists the known names and suggests the most similar name. In requests and
+ *   replies, a name with the value null counts as absent, even if the name is unknown. The name `__proto__` is always
+ *   refused.
+ * - In requests, `[]` and `{}` count as absent, like null, unless the field gives them a meaning. The reason is that
+ *   clients for typed languages write them for every field that their caller did not set. In replies, they are values.
+ * - The depth is limited, so a cyclic value leads to an ordinary error.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { cut, invalidInput, nearestName, quote, type SheafError, shortList } from '../errors.js'
@@ -35,37 +38,39 @@ import {
   type VectorValues,
 } from './shape.js'
 
-/** The most levels of nesting; a full-text query takes three per operator. */
+/** Maximum levels of nesting. A full-text query needs three levels per operator. */
 const maxDepth = 100
 
 /**
- * Return the normal form of `value`. `label` names the value at the beginning of every message: `queryTable: k must be an integer >= 0,
- * got -1`, `queryTable needs id: an array`.
+ * Return the normal form of `value`. `label` is the name of the value. Messages begin with it, for example
+ * `queryTable: k must be an integer >= 0, got -1`, or `queryTable needs id: an array`.
  *
- * Throws InvalidInput, and the errors of a string's own check.
+ * Throws InvalidInput, and the errors of `StringShape.check`.
  */
 export function parse<T>(shape: Shape<T>, value: unknown, label: string): T {
   return read(shape, value, new Place(label, null)) as T
 }
 
-/** As `parse`, but skips unknown names, and adds the paths of the first 100 to `skipped`. */
+/** Like `parse`, but skip unknown names, and add the paths of the first 100 unknown names to `skipped`. */
 export function parseKnown<T>(shape: Shape<T>, value: unknown, label: string, skipped: string[]): T {
   return read(shape, value, new Place(label, skipped)) as T
 }
 
-/** Read a reply. `[]` and `{}` are values. Unknown names are skipped, because a newer server may send more. */
+/**
+ * Read a reply. `[]` and `{}` are values. Unknown names are skipped, because a newer server may send further fields.
+ */
 export function parseReply<T>(shape: Shape<T>, value: unknown, label: string): T {
   return read(shape, value, new Place(label, [], true)) as T
 }
 
-/** Throw the InvalidInput that `parse` throws for a name that is not among `known`. */
+/** Throw the same InvalidInput as `parse` for a name that is not in `known`. */
 export function refuseName(name: string, known: readonly string[], label: string): never {
   throw new Place(label, null).unknown(name, known, 'parameter')
 }
 
-/** The position of the reader in the value, and the errors that name it. */
+/** The current position in the value. Creates errors whose messages have this position. */
 class Place {
-  /** Receives the paths of unknown names; null: unknown names are errors. */
+  /** Array to which the paths of unknown names are added. Null: unknown names are errors. */
   readonly skipped: string[] | null
   /** Whether `[]` and `{}` are values in every field. */
   readonly keepsEmpty: boolean
@@ -99,7 +104,7 @@ class Place {
     return this.error(`must be ${expectation(shape)}, got ${quote(value)}`)
   }
 
-  /** Make the error of an unknown name. `kind`: `field`, `option` or `parameter`. */
+  /** Return the error for an unknown name. `kind`: `field`, `option` or `parameter`. */
   unknown(name: string, known: readonly string[], kind: string, hints: NameHints = {}): SheafError {
     const near = Object.hasOwn(hints, name) ? hints[name] : nearestName(name, known)
     const hint = near === undefined ? undefined : `did you mean ${near}?`
@@ -187,7 +192,8 @@ function readString(shape: StringShape, value: unknown, place: Place): string {
 }
 
 /**
- * JSON text turns every integer above 2^53 - 1 into a double that is still above it. So a comparison after parsing detects all of them.
+ * Check an integer. JSON.parse converts an integer above 2^53 - 1 to a double that is above 2^53 - 1 too. So comparing
+ * the double with the maximum detects all integers that are too large.
  */
 function readInteger(shape: IntegerShape, value: unknown, place: Place): number {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < shape.min)
@@ -213,7 +219,7 @@ function readEnumeration(shape: EnumerationShape, value: unknown, place: Place):
   )
 }
 
-/** Normalize a word: some clients send a mode as `"\"ExistOk\""`, others as `exist_ok`. */
+/** Normalize the spelling of a word. Some clients send a mode as `"\"ExistOk\""`, others send it as `exist_ok`. */
 function plainWord(word: string): string {
   return word
     .replace(/^"(.*)"$/, '$1')
@@ -257,7 +263,7 @@ function refuseDuplicates(items: unknown[], keyOf: (item: never) => string, plac
   const seen = new Set<string>()
   for (const item of items) {
     const key = keyOf(item as never)
-    if (seen.has(key)) throw place.error(`must not name ${quote(key)} twice`)
+    if (seen.has(key)) throw place.error(`must not contain ${quote(key)} twice`)
     seen.add(key)
   }
 }
@@ -278,14 +284,14 @@ function readRecord(shape: RecordShape, value: unknown, place: Place): Record<st
   let length = 0
   for (const key of Object.keys(value)) {
     place.enter(key)
-    if (key === '__proto__') throw place.error('must not be a name')
+    if (key === '__proto__') throw place.error('is not allowed as a name')
     const item = read(shape.value, value[key], place)
     if (!key.isWellFormed() || (typeof item === 'string' && !item.isWellFormed())) {
       throw place.error('has half of a surrogate pair', 'cut texts between characters, or use toWellFormed()')
     }
     place.leave()
     length += key.length + (typeof item === 'string' ? item.length : 0)
-    if (length > shape.maxLength) throw place.error(`must hold at most ${shape.maxLength} characters`)
+    if (length > shape.maxLength) throw place.error(`must have at most ${shape.maxLength} characters`)
     result[key] = item
   }
   return result
@@ -298,7 +304,7 @@ function readObject(shape: ObjectShape, value: unknown, place: Place): Record<st
   return result
 }
 
-/** Read a choice. If the caller left out the name of the field, paths in messages leave it out as well. */
+/** Read a choice. If the caller left out the name of the field, the paths in messages do not have this name. */
 function readChoice(shape: ChoiceShape, value: unknown, place: Place): Record<string, unknown> {
   const bare = shape.bare?.(value)
   if (bare !== undefined) return { [bare]: read(shape.fields[bare]!.shape, value, place) }
@@ -308,7 +314,10 @@ function readChoice(shape: ChoiceShape, value: unknown, place: Place): Record<st
   return result
 }
 
-/** Return the fields that are not null. Clients that write all fields write empty ones next to the field that they mean. */
+/**
+ * Return the fields that are not null. If one of them is not empty, return only fields that are not empty, because some
+ * clients also write the fields that their caller did not set.
+ */
 function withoutEmpty(value: Record<string, unknown>): Record<string, unknown> {
   const keys = Object.keys(value)
   if (keys.length === 1 && value[keys[0]!] !== null && value[keys[0]!] !== undefined) return value
@@ -342,7 +351,7 @@ function readFields(
   return result
 }
 
-/** Throw if a field was given under two of its names with different values. */
+/** Throw InvalidInput if a field is given under two of its names with different values. */
 function refuseContradiction(
   name: string,
   given: string,
@@ -353,17 +362,19 @@ function refuseContradiction(
   for (const other of [name, ...field.also]) {
     if (other === given || !isPresent(other, field, value, place)) continue
     if (!isDeepStrictEqual(value[other], value[given]))
-      throw place.error(`must not have both ${given} and ${other} with different values: they mean the same`)
+      throw place.error(
+        `must not have both ${given} and ${other} with different values, because they are names of the same field`,
+      )
   }
 }
 
-/** The most unknown names that are collected. */
+/** Maximum number of unknown names that are collected. */
 const mostSkipped = 100
 
 function checkNames(fields: Fields, value: Record<string, unknown>, place: Place, hints?: NameHints): void {
   for (const name in value) {
     if (Object.hasOwn(fields, name) || value[name] === null || value[name] === undefined) continue
-    // A newer client also writes empty fields that this server does not know.
+    // Ignore empty fields: a newer client may write fields that its caller did not set.
     if (!place.keepsEmpty && isEmpty(value[name])) continue
     const known = namesOf(fields)
     if (known.includes(name)) continue
@@ -372,12 +383,12 @@ function checkNames(fields: Fields, value: Record<string, unknown>, place: Place
   }
 }
 
-/** Return all names of the fields, other names included. */
+/** Return all names of the fields, including the other names (`also`). */
 export function namesOf(fields: Fields): string[] {
   return Object.entries(fields).flatMap(([name, { also }]) => [name, ...also])
 }
 
-/** Return the name under which a field was given, or undefined. */
+/** Return the name under which a field is given. Undefined if the field is absent. */
 function present(
   name: string,
   field: Field,
@@ -389,15 +400,16 @@ function present(
 }
 
 function isPresent(name: string, field: Field, value: Record<string, unknown>, place: Place): boolean {
-  // The cheapest check is first, because most fields are not given.
+  // This cheap check comes first, because most fields are absent.
   if (value[name] === undefined || !Object.hasOwn(value, name)) return false
   if (value[name] === null) return field.required || takesNull(field.shape)
   return field.empty === 'value' || place.keepsEmpty || !isNothing(field.shape, value[name])
 }
 
 /**
- * Return whether a value is `[]` or `{}` where a shape allows either (some languages write both alike), or a choice without an alternative.
- * For a text or a number both are errors: a predicate `[]` must not mean all rows.
+ * Return whether a value counts as absent. This is `[]` or `{}` for a shape of arrays or objects; some languages write
+ * both in the same way. It is also a choice without any field. For texts and numbers, `[]` and `{}` are errors, because
+ * a predicate `[]` must not mean all rows.
  */
 function isNothing(shape: Shape, value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
@@ -465,7 +477,7 @@ function readOptions(shape: OptionsShape, value: unknown, place: Place): object 
   const isOwn = isPlain(options)
   if (!kept || isOwn) refuseUnknownOptions(shape, options, place)
   const result: Record<string, unknown> = {}
-  // Only the names of the object are looked at: most options are not given, and looking for each would take longest.
+  // Iterate over the names of the object, not over all known names: this is faster, because most options are absent.
   for (const name of Object.keys(isOwn ? options : fields)) {
     const item = options[name]
     if (item === undefined) continue
@@ -479,7 +491,7 @@ function readOptions(shape: OptionsShape, value: unknown, place: Place): object 
   return kept ? options : result
 }
 
-/** Throw for unknown options. They are searched in the prototypes as well. */
+/** Throw InvalidInput for unknown options, including options that the object inherits from its prototypes. */
 function refuseUnknownOptions({ fields, hints }: OptionsShape, options: object, place: Place): void {
   for (const name in options) {
     if (Object.hasOwn(fields, name)) continue
@@ -507,13 +519,14 @@ function readJson(shape: JsonShape, value: unknown, place: Place): unknown {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   if (typeof value !== 'number' || !Number.isFinite(value)) throw place.mismatch(shape, value)
   if (isRounded(value)) {
-    const hint = 'send a text; as a parameter of SQL {"$int": "9007199254740993"} or {"$float": "1e300"}'
+    const hint =
+      'send the number as a string; for a parameter of SQL, write {"$int": "9007199254740993"} or {"$float": "1e300"}'
     throw place.error(`is beyond 2^53, where JSON numbers are not exact: ${value}`, hint)
   }
   return value
 }
 
-/** Read a JSON array. Long arrays consist of numbers or texts, for which no position is tracked. */
+/** Read a JSON array. For numbers and texts, no position is tracked, because long arrays consist of them. */
 function readJsonArray(value: readonly unknown[], place: Place): unknown[] {
   const items: unknown[] = []
   for (let i = 0; i < value.length; i++) {
@@ -540,7 +553,7 @@ function isEmpty(value: unknown): boolean {
   return isObject(value) && Object.keys(value).length === 0
 }
 
-/** Return whether the content of a value is in its keys: not an array, and not a built-in object such as a Date or a Map. */
+/** Return whether a value is an object with fields: not an array, and not a built-in object such as a Date or a Map. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return Object.prototype.toString.call(value) === '[object Object]'
 }
@@ -551,7 +564,7 @@ function isPlain(value: object): boolean {
   return prototype === Object.prototype || prototype === null
 }
 
-/** Return what a shape accepts, as the end of the sentence "must be ...". */
+/** Return a description of the values that a shape accepts, as the end of the sentence "must be ...". */
 export function expectation(shape: Shape): string {
   switch (shape.kind) {
     case 'string':

@@ -1,4 +1,4 @@
-/** The exports of `sheaf/protocol`: the wire protocol as data, for adapters and for programs that talk to them. */
+/** The exports of `sheaf/protocol`: the wire protocol as data, for adapters, and for programs that call an adapter. */
 export {
   type ArrowBody,
   type ArrowOperationName,

@@ -1,6 +1,6 @@
 /**
- * The shapes of queries. Two families of clients write vector, columns and full text differently; the normal forms are those of the
- * specification.
+ * The shapes of queries. Two families of clients write the fields for vectors, columns and full text in different
+ * forms. The normal forms are the forms of the specification.
  */
 import { formatId } from './identifiers.js'
 import { caller, namespaceId, onBranch, onTable, sqlParameters, version } from './request-fields.js'
@@ -41,7 +41,7 @@ const queryVector = accept(
         single_vector: required(vector, 'One query vector.'),
         multi_vector: required(
           array(vector, { min: 1 }),
-          'Several query vectors. On a vector column: a batch of queries. On a column of lists of vectors: one max-sim query.',
+          'Several query vectors. On a column of vectors, each vector is a separate query. On a column of lists of vectors, the vectors form one query.',
         ),
       },
       value => {
@@ -50,11 +50,11 @@ const queryVector = accept(
       },
     ),
   ),
-  'a bare vector or array of vectors; null or an empty vector means no vector search',
+  'a vector or an array of vectors, without the object; null or an empty vector means no vector search',
   value => {
     if (isList(value)) return value.length === 0 ? null : value
     if (!isPlainObject(value)) return value
-    // Clients without a vector write an object with empty fields; clients with one write both fields.
+    // Ignore null: clients write an object with both fields, also if their caller set only one field or no vector.
     const given = Object.entries(value).filter(([, item]) => item !== null && item !== undefined)
     return given.every(([name, item]) => isEmptyList(item) && /^(single|multi)_vector$/.test(name))
       ? null
@@ -77,7 +77,7 @@ export const selection = accept(
     {
       column_names: required(
         array(string('nonEmpty'), { distinct: name => name }),
-        'Columns, in this order.',
+        'Names of columns, in the order of the answer.',
       ),
       column_aliases: required(record(string('nonBlank')), 'SQL expressions by output name.'),
     },
@@ -86,7 +86,7 @@ export const selection = accept(
       return isPlainObject(value) && isAliases(value) ? 'column_aliases' : undefined
     },
   ),
-  'a bare array of names or a bare object of expressions',
+  'an array of names or an object of expressions, without the outer object',
   value => (isPlainObject(value) && selectsAll(value) ? undefined : value),
 )
 
@@ -94,7 +94,10 @@ function hasOnly(value: Record<string, unknown>, ...names: string[]): boolean {
   return Object.keys(value).every(name => names.includes(name))
 }
 
-/** Return whether an object is a bare object of expressions: it has no field with the name and the type of a field of a selection. */
+/**
+ * Return whether an object has expressions by name, without the outer object of a selection. This is so if it has no
+ * field with the name and the type of a field of a selection.
+ */
 function isAliases(value: Record<string, unknown>): boolean {
   const { column_names: names, column_aliases: aliases } = value
   if (Array.isArray(names) || isPlainObject(aliases) || Object.keys(value).length === 0) return false
@@ -105,7 +108,7 @@ function isAliases(value: Record<string, unknown>): boolean {
   )
 }
 
-/** Return whether a value means all columns: it has no field, or both fields are empty. */
+/** Return whether a selection means all columns, because it has no field, or because both fields are empty. */
 function selectsAll({
   column_names: names,
   column_aliases: aliases,
@@ -120,35 +123,35 @@ function selectsAll({
 const operator = enumeration(['Or', 'And'])
 
 const matchQuery = object({
-  terms: required(string(), 'Text to search for; tokenized like the column.'),
-  column: optional(string('nonEmpty'), 'Column; absent: the columns of the query.'),
+  terms: required(string(), 'Text to search for. It is analyzed like the texts of the column.'),
+  column: optional(string('nonEmpty'), 'Column to search; absent: the columns of the query.'),
   operator: optional(operator, 'Whether any term (default) or every term must match.'),
   fuzziness: optional(
     nullable(integer(0)),
-    'Most edits per term, 0 (default) to 2; null: by the length of the term.',
+    'Maximum edits per term, 0 (default) to 2; null: depends on the length of the term.',
   ),
-  prefix_length: optional(integer(0), 'Length of the prefix that must match exactly, characters; default 0.'),
-  max_expansions: optional(integer(0), 'Most terms to which a fuzzy term expands; default 50.'),
+  prefix_length: optional(integer(0), 'Length of the prefix that must be equal, in characters; default 0.'),
+  max_expansions: optional(integer(0), 'Maximum terms of the index that a fuzzy term matches; default 50.'),
   boost: optional(number, 'Factor for the score, 0 to 1e9; default 1.'),
 })
 export type MatchQuery = Infer<typeof matchQuery>
 
 const phraseQuery = object({
   terms: required(string(), 'Phrase to search for.'),
-  column: optional(string('nonEmpty'), 'Column; absent: the columns of the query.'),
+  column: optional(string('nonEmpty'), 'Column to search; absent: the columns of the query.'),
   slop: optional(
     integer(0),
-    'How many extra positions may be between two neighboring terms of the phrase; their order must match. Default 0.',
+    'Maximum other terms between two neighboring terms of the phrase, which must be in order. Default 0.',
   ),
 })
 export type PhraseQuery = Infer<typeof phraseQuery>
 
-/** The form of one client: lists of the same length. */
+/** The form of a query on several columns that one client sends: lists of the same length. */
 const parallelLists = object(
   {
     query: required(string(), 'Text to search for.'),
-    columns: required(array(string('nonEmpty'), { min: 1 }), 'Columns.'),
-    boost: optional(array(number), 'A factor for each column.'),
+    columns: required(array(string('nonEmpty'), { min: 1 }), 'Columns to search.'),
+    boost: optional(array(number), 'Factors of the score, one for each column.'),
   },
   {
     check: ({ columns, boost }) => {
@@ -164,7 +167,7 @@ const multiMatchQuery = accept(
   object({
     match_queries: required(
       array(matchQuery, { min: 1 }),
-      'Matches on several columns; the best score of them counts.',
+      'Matches on several columns. The score of a row is the highest score of a column.',
     ),
   }),
   'query, columns and boost as parallel lists',
@@ -190,7 +193,7 @@ interface FtsOperators {
   readonly boolean: BooleanQuery
 }
 
-/** Exactly one operator. Operators may be nested. */
+/** A full-text query: exactly one operator. Operators may be nested. */
 export type FtsQuery = ExactlyOne<FtsOperators>
 
 interface BoostQuery {
@@ -207,23 +210,29 @@ interface BooleanQuery {
 
 const ftsQuery: Shape<FtsQuery> = named('FtsQuery', () =>
   choice({
-    match: required(matchQuery, 'Rows with any or all of these terms.'),
-    phrase: required(phraseQuery, 'Rows with these terms as a phrase.'),
-    multi_match: required(multiMatchQuery, 'The same match over several columns.'),
-    boost: required(boostQuery, 'Rows of one query, with a lower score if another query matches.'),
-    boolean: required(booleanQuery, 'Rows by queries that must, must not, or should match.'),
+    match: required(matchQuery, 'Finds rows with any or all of the terms.'),
+    phrase: required(phraseQuery, 'Finds rows with the terms as a phrase.'),
+    multi_match: required(multiMatchQuery, 'Finds rows with the same terms in several columns.'),
+    boost: required(
+      boostQuery,
+      'Finds the rows of one query, with a lower score if another query matches too.',
+    ),
+    boolean: required(booleanQuery, 'Combines queries that must, must not, or should match.'),
   }),
 )
 
 const boostQuery: Shape<BoostQuery> = object({
-  positive: required(ftsQuery, 'Query for the rows.'),
-  negative: required(ftsQuery, 'Query that lowers the score.'),
-  negative_boost: optional(number, 'Factor for the score of `negative`, which is subtracted; default 0.5.'),
+  positive: required(ftsQuery, 'Query that finds the rows.'),
+  negative: required(ftsQuery, 'Query that lowers the score of the rows that it matches.'),
+  negative_boost: optional(
+    number,
+    'The score of `negative`, times this factor, is subtracted from the score; default 0.5.',
+  ),
 })
 
 const booleanQuery: Shape<BooleanQuery> = object({
   must: optional(array(ftsQuery), 'Queries that must all match.'),
-  must_not: optional(array(ftsQuery), 'Queries of which none may match.'),
+  must_not: optional(array(ftsQuery), 'Queries that must not match.'),
   should: optional(array(ftsQuery), 'Queries that raise the score. Without `must`, at least one must match.'),
 })
 
@@ -232,13 +241,19 @@ const fullText = choice(
     string_query: required(
       object({
         query: required(string(), 'Text to search for.'),
-        columns: optional(array(string('nonEmpty')), 'Columns; absent: all with a full-text index.'),
+        columns: optional(
+          array(string('nonEmpty')),
+          'Columns to search; absent: all columns with a full-text index.',
+        ),
       }),
-      'A plain text.',
+      'A text: the words to search for.',
     ),
-    structured_query: required(object({ query: required(ftsQuery, 'The operators.') }), 'Operators.'),
+    structured_query: required(
+      object({ query: required(ftsQuery, 'The operator of the query.') }),
+      'A structured query.',
+    ),
   },
-  // A query object without the name of its kind.
+  // The other form: a query object without the outer object that has the name of its kind.
   value => {
     if (!isPlainObject(value) || !('query' in value)) return undefined
     return typeof value.query === 'string' ? 'string_query' : 'structured_query'
@@ -248,39 +263,42 @@ const fullText = choice(
 const fusion = object(
   {
     rrf: optionalEvenEmpty(
-      object({ k: optional(number, 'Constant; default 60.') }),
+      object({ k: optional(number, 'The constant k; default 60.') }),
       'Reciprocal rank fusion: the sum of 1 / (k + rank), with ranks from 0. The default.',
     ),
     weighted: optional(
       object({
-        vector_weight: required(number, 'Weight of the vector search, 0 to 1; the text search has the rest.'),
+        vector_weight: required(
+          number,
+          'Weight of the vector search, 0 to 1; the text search has the remaining weight.',
+        ),
       }),
-      'Weighted sum of nearness and text score, each scaled from 0 (worst match) to 1 (best match).',
+      'Weighted sum of vector score and text score, each scaled from 0 (worst match) to 1 (best match).',
     ),
     candidates: optional(
       saturatingInteger(1),
-      'Most rows that each of the two searches returns; default max(200, 4 x k), whatever the offset. offset + k must not exceed it. Required with aggregates, groups, distinct rows and an order.',
+      'Maximum rows that each of the two searches returns; default max(200, 4 x k). It does not depend on the offset, and offset + k must not exceed it. Required with aggregates, groups, distinct rows and an order.',
     ),
   },
   {
     check: ({ rrf, weighted }) =>
-      rrf !== undefined && weighted !== undefined ? 'takes rrf or weighted, not both' : undefined,
+      rrf !== undefined && weighted !== undefined ? 'must not have both rrf and weighted' : undefined,
   },
 )
 
 const highlight = object({
   columns: optional(
     array(string('nonEmpty'), { distinct: name => name }),
-    'Columns; absent: the searched columns.',
+    'Columns to highlight; absent: the searched columns.',
   ),
   pre: optional(string(), 'Text before a matching word; default `<b>`.'),
   post: optional(string(), 'Text after a matching word; default `</b>`.'),
   escape: optional(enumeration(['none', 'html']), 'Whether to escape the text for HTML; default none.'),
   snippet_length: optional(
     integer(1),
-    'Length of a snippet at most, UTF-16 units; absent: no snippets, the whole text.',
+    'Maximum length of a snippet in UTF-16 units; absent: the whole text instead of snippets.',
   ),
-  snippets: optional(integer(1), 'Most snippets, up to 100; default 1.'),
+  snippets: optional(integer(1), 'Maximum snippets, 1 to 100; default 1.'),
 })
 
 // ---- the query
@@ -291,98 +309,101 @@ const order = object(
   {
     column_name: required(
       string('nonEmpty'),
-      'Column to order by, of the answer or of the table. SQL expressions are an extension of Sheaf.',
+      'Sort key: a column of the answer or of the table. SQL expressions as keys are an extension of Sheaf.',
     ),
-    ascending: optional(boolean, 'Smallest first; default true.'),
-    nulls_first: optional(boolean, 'Nulls before all values; default false.'),
+    ascending: optional(boolean, 'Whether the smallest value comes first; default true.'),
+    nulls_first: optional(boolean, 'Whether nulls come before all values; default false.'),
   },
   { hints: { column: 'column_name', name: 'column_name', desc: 'ascending', descending: 'ascending' } },
 )
 
 const queryFields = {
-  k: required(saturatingInteger(0), 'Most rows to return; 2^53 or more means all.'),
+  k: required(saturatingInteger(0), 'Maximum rows to return; 2^53 or more means all rows.'),
   vector: optionalEvenEmpty(
     queryVector,
-    'Query vector or vectors; empty: no vector search. May be absent only with `filter` or `full_text_query`.',
+    'One or several query vectors; empty: no vector search. May be absent only with `filter` or `full_text_query`.',
   ),
   vector_column: optional(
     string('nonEmpty'),
-    'Column to search, or path of a field in structs; absent: the only vector column that fits.',
+    'Vector column to search, or path of a field in structs; absent: the only column whose dimension fits.',
   ),
   distance_type: optional(
     distanceType,
-    'Metric; absent: that of the index; without an index l2, for lists of vectors cosine. hamming is for uint8.',
+    'Metric; absent: the metric of the index; without an index l2, or cosine for lists of vectors. hamming requires vectors of uint8.',
     ['metric_type'],
   ),
-  full_text_query: optional(fullText, 'Full-text query; with a vector: hybrid search.'),
-  fusion: optional(
-    fusion,
-    'How a hybrid search merges the results of both searches; default rrf. An extension of Sheaf.',
-  ),
+  full_text_query: optional(fullText, 'Full-text query; together with a vector: a hybrid search.'),
+  fusion: optional(fusion, 'Method to merge the results of both searches; default rrf. Extension of Sheaf.'),
   highlight: optionalEvenEmpty(
     highlight,
-    'Adds the column `_highlights`: texts of columns with matching words marked. `{}`: with the defaults. An extension of Sheaf.',
+    'Adds the column `_highlights`: texts of columns with matching words marked. `{}`: use the defaults. Extension of Sheaf.',
   ),
-  filter: optional(string('nonBlank'), 'SQL predicate.'),
+  filter: optional(string('nonBlank'), 'SQL predicate: the rows to return.'),
   ...sqlParameters,
-  prefilter: optional(boolean, 'Whether to filter before the search (default) or after it.'),
+  prefilter: optional(
+    boolean,
+    'Whether to filter before the search (true, default) or after the search (false).',
+  ),
   columns: optionalEvenEmpty(
     selection,
-    'Columns to return. Absent, `{}`, or both members empty: all columns; an empty array: none.',
+    'Columns to return. Absent, `{}`, or both members empty: all columns; an empty array: no columns.',
   ),
   group_by: optionalEvenEmpty(
     array(string('nonBlank')),
-    'Columns or SQL expressions to group by; `columns` has the aggregates. `[]`: one group of all rows. An extension of Sheaf.',
+    'Columns or SQL expressions to group by; `columns` has the aggregates. `[]`: one group of all rows. Extension of Sheaf.',
   ),
   having: optional(
     string('nonBlank'),
-    'SQL condition on groups, over keys, selected columns and aggregates; only with groups. An extension of Sheaf.',
+    'SQL condition on keys, selected columns and aggregates; only groups for which it is true are returned. Requires groups. Extension of Sheaf.',
   ),
-  distinct: optional(boolean, 'Whether to remove duplicate rows; default false. An extension of Sheaf.'),
+  distinct: optional(boolean, 'Whether to remove duplicate rows; default false. Extension of Sheaf.'),
   with_row_id: optional(boolean, 'Whether to return `_rowid`; default false.'),
   offset: optional(
     saturatingInteger(0),
-    'Rows to skip; default 0. With groups, distinct rows or an order, `offset` and `k` count rows of the answer, which is computed from all matching rows.',
+    'Number of rows to skip; default 0. With groups, distinct rows or an order, `offset` and `k` count rows of the answer, which is computed from all matching rows.',
   ),
   resume_at: optional(
     saturatingInteger(0),
-    'Where a scan continues: skips that many rows of the version, and adds `_rowoffset`. An extension of Sheaf.',
+    'Position at which a scan continues: the number of rows of the version to skip. Also adds `_rowoffset` to the answer. Extension of Sheaf.',
   ),
   order_by: optional(
     array(order),
-    'Order of the rows; absent: by distance or score, then row id. All matching rows are ordered and the first `k` returned; of a vector search without bounds, the `k` nearest are ordered.',
+    'Order of the rows; absent: by distance or score, then by row id. All matching rows are ordered, and the first `k` are returned. In a vector search without bounds, only the `k` nearest rows are ordered.',
   ),
   version: optional(version, 'Version to read; absent: the latest.'),
   differs_from: optional(
     version,
-    'Another version: return only rows that have another position in it, or none. These are changed rows, and rows that only moved. Columns of the table have their field id in the metadata `sheaf:field`. An extension of Sheaf.',
+    'Another version: return only rows that have another position there, or do not exist there. These are changed rows, and rows that only moved. Columns of the table have their field id in the metadata `sheaf:field`. Extension of Sheaf.',
   ),
-  lower_bound: optional(number, 'Least distance, inclusive.'),
-  upper_bound: optional(number, 'Greatest distance, exclusive.'),
+  lower_bound: optional(number, 'Minimum distance of a returned row, inclusive.'),
+  upper_bound: optional(number, 'Maximum distance of a returned row, exclusive.'),
   nprobes: optional(
     integer(0),
-    'Partitions to search in an IVF index; absent or 0: default. Ignored with `minimum_nprobes` or `maximum_nprobes`.',
+    'Partitions of an IVF index to search; absent or 0: the number tuned during the build. Ignored with `minimum_nprobes` or `maximum_nprobes`.',
   ),
-  minimum_nprobes: optional(integer(0), 'Least partitions to search.'),
-  maximum_nprobes: optional(integer(0), 'Most partitions to search while rows are missing; 0: no limit.'),
+  minimum_nprobes: optional(integer(0), 'Minimum partitions to search.'),
+  maximum_nprobes: optional(
+    integer(0),
+    'Maximum partitions to search if the minimum has too few rows; 0: no limit.',
+  ),
   ef: optional(integer(0), 'HNSW: size of the candidate list; at least k.'),
   refine_factor: optional(
     integer(0),
-    'Compute exact distances of k times this many candidates per segment of a vector index. Absent or 0: as many as the index tuned itself for, and more until the nearest rows no longer change.',
+    'Candidates per requested row whose exact distances are computed, in each segment of a vector index. Absent or 0: the number tuned during the build, and more until the nearest rows no longer change.',
   ),
   use_lsm: withoutEffect(
     boolean,
-    'Whether to read rows that wait in a log. Without effect: no rows wait in a log.',
+    'Whether to read rows that are not yet in the table. Without effect: all rows are in the table.',
   ),
   approx_mode: withoutEffect(
     string(),
-    'How exact an index answers. Without effect: use `nprobes`, `ef` and `refine_factor`.',
+    'Accuracy of an approximate search. Without effect: use `nprobes`, `ef` and `refine_factor`.',
   ),
-  bypass_vector_index: optional(boolean, 'Whether to search exactly; default false.'),
+  bypass_vector_index: optional(boolean, 'Whether to search exactly, without a vector index; default false.'),
   fast_search: optional(boolean, 'Whether to search indexed rows only; default false.'),
   require_index: optional(
     boolean,
-    'Whether to refuse a text search on a column without an index instead of reading every row; default false. An extension of Sheaf.',
+    'Whether to refuse a text search on a column without an index, instead of reading all rows; default false. Extension of Sheaf.',
   ),
 }
 
@@ -415,7 +436,15 @@ export const explainRequest = object(
     ...onTable,
     ...onBranch,
     query: required(
-      object({ ...caller, id: optional(namespaceId, 'The same table.'), ...onBranch, ...queryFields }, rules),
+      object(
+        {
+          ...caller,
+          id: optional(namespaceId, 'Path of the table; must be the same as in the outer request.'),
+          ...onBranch,
+          ...queryFields,
+        },
+        rules,
+      ),
       'The query to explain.',
     ),
     verbose: optional(boolean, 'Whether to explain in more detail; default false.'),
@@ -424,7 +453,7 @@ export const explainRequest = object(
     check: ({ id, query }) => {
       const { id: inner = [] } = query as { readonly id?: readonly string[] }
       const isSame = inner.length === 0 || formatId(inner) === formatId(id as readonly string[])
-      return isSame ? undefined : 'names a table, but its query names another'
+      return isSame ? undefined : 'must not have an id that differs from the id of its query'
     },
   },
 )

@@ -25,15 +25,15 @@ export const identity = object({
 })
 export type Identity = Infer<typeof identity>
 
-/** Names and values of at most 64 KiB in all. */
+/** Strings by name. All names and values together have at most 64 KiB. */
 export const stringMap = record(string())
 
 export const caller = {
   identity: optional(identity, 'Credentials of the caller.'),
-  context: optional(stringMap, 'Passed to hooks unchanged; never changes a result.'),
+  context: optional(stringMap, 'Data for hooks, which receive it unchanged. It never changes a result.'),
 }
 
-/** Empty names are removed, as in paths. */
+/** Return the shape of an identifier with at least `min` names. Empty names are removed, like in paths. */
 function idOf(min: number, check?: (text: string, where: string) => void): Shape<readonly string[]> {
   return accept(array(string('any', check), { min }), '', value =>
     Array.isArray(value) && value.every(name => typeof name === 'string') ? canonicalId(value) : value,
@@ -42,15 +42,15 @@ function idOf(min: number, check?: (text: string, where: string) => void): Shape
 
 export const namespaceId = idOf(0)
 export const tableId = idOf(1)
-/** The most names in the path of a new object. */
+/** Maximum names in the path of a new object. */
 const depthMax = 64
 
 export const newId = accept(idOf(1, checkName), '', value => {
   if (!Array.isArray(value) || canonicalId(value).length <= depthMax) return value
-  throw invalidInput(`id has ${value.length} names, more than ${depthMax}`)
+  throw invalidInput(`id has ${value.length} names, more than the limit of ${depthMax}`)
 })
 
-/** Branches do not exist yet: every name except `main` throws Unsupported (406). */
+/** Shape of a branch name. Branches are not supported, so every name except `main` throws Unsupported (status 406). */
 const branch = string('any', (name, where) => {
   if (name !== 'main')
     throw unsupported(`${where} is ${JSON.stringify(name)}, but only the branch "main" exists`)
@@ -65,18 +65,18 @@ export const onNamespace = {
 
 export const onTable = {
   ...caller,
-  id: required(tableId, 'Path of the table: its namespace, then its name.'),
+  id: required(tableId, 'Path of the table: the names of its namespaces, then the name of the table.'),
 }
 
-export const onBranch = { branch: optional(branch, 'Only `main`.') }
+export const onBranch = { branch: optional(branch, 'Name of the branch; only `main` is supported.') }
 
 export const atVersion = { version: optional(version, 'Version to read; absent: the latest.') }
 
-/** An extension of the specification, so that callers need not build SQL from values. */
+/** Parameters of SQL, so that callers need not write values into SQL. An extension of the specification. */
 export const sqlParameters = {
   parameters: optional(
     container,
-    'Values of SQL parameters: an array for `?` and `$1`, an object for `:name`.',
+    'Values of the SQL parameters: an array for `?` and `$1`, an object for `:name`.',
   ),
 }
 
@@ -84,7 +84,7 @@ export const paging = {
   page_token: optional(string(), 'Token of the previous page; absent or empty: the first page.'),
   limit: optional(
     saturatingInteger(1, 10_000),
-    'Most items per page, 1 to 10,000; a larger number means 10,000; absent: all.',
+    'Maximum items per page, 1 to 10,000; a larger number means 10,000; absent: all items.',
   ),
 }
 
@@ -92,11 +92,11 @@ export const nextPage = {
   page_token: optional(string(), 'Token of the next page; absent: this is the last page.'),
 }
 
-/** An extension of the specification, so that a handle keeps naming the same table. */
+/** UUID in replies, by which a handle refers to the same table after a rename. An extension of the specification. */
 export const tableUuid = {
   uuid: optional(
     string(),
-    'UUID of the table. It stays the same when the name changes; no other table ever has it.',
+    'UUID of the table. A rename does not change it, and no other table ever has the same UUID.',
   ),
 }
 
@@ -110,7 +110,7 @@ export const commitVersion = { version: required(version, 'Version that this cal
 
 export const versionReply = object({ ...commitVersion, ...transaction })
 
-export const properties = { properties: optional(stringMap, 'Properties, at most 64 KiB.') }
+export const properties = { properties: optional(stringMap, 'Properties by name; at most 64 KiB in all.') }
 
 /** A request with a table and no other fields. */
 export const tableRequest = object({ ...onTable, ...onBranch })

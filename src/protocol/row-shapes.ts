@@ -1,4 +1,7 @@
-/** The shapes of row operations: create, insert, merge, update, delete, count. Arrow data travels next to these requests, not in them. */
+/**
+ * The shapes of row operations: create, insert, merge, update, delete, count. These requests do not contain the rows,
+ * which are sent as Arrow data in the body.
+ */
 import { invalidInput, quote } from '../errors.js'
 import {
   atVersion,
@@ -37,7 +40,7 @@ export const createTableRequest = object({
   id: required(newId, 'Path of the new table; its namespace must exist.'),
   mode: optional(
     enumeration(['Create', 'ExistOk', 'Overwrite']),
-    'What to do when it exists: fail (default), keep it, replace its rows and schema.',
+    'Behavior if the table exists: fail (default), keep the table, or replace its rows and schema.',
   ),
   ...properties,
   storage_options: withoutEffect(
@@ -47,9 +50,9 @@ export const createTableRequest = object({
 })
 
 export const createTableReply = object({
-  location: optional(string(), 'Location of its data.'),
+  location: optional(string(), 'Location of the table data.'),
   version: required(version, 'Version that this call committed.'),
-  storage_options: optional(stringMap, 'Options to open the data with.'),
+  storage_options: optional(stringMap, 'Options for opening the data.'),
   ...properties,
   ...tableUuid,
   ...transaction,
@@ -62,11 +65,11 @@ export const insertRequest = object(
     mode: optional(enumeration(['Append', 'Overwrite']), 'Add rows (default), or replace all rows.'),
     upload_id: optional(
       string('nonEmpty'),
-      'The rows are a part of this upload: nothing is committed before the upload is completed.',
+      'Id of the upload of which the rows become a part. The rows are committed when the upload is completed.',
     ),
     upload_part_id: optional(
       string('nonEmpty'),
-      'Name of the part, at most 128 characters. It replaces a part of the same name in the upload.',
+      'Name of the part, at most 128 characters. The part replaces a part with the same name in the upload.',
     ),
   },
   {
@@ -80,7 +83,7 @@ export const insertRequest = object(
 )
 
 export const insertReply = object({
-  num_inserted_rows: required(rowCount, 'Rows in the body.'),
+  num_inserted_rows: required(rowCount, 'Number of rows in the body.'),
   version: required(
     version,
     'Version that this call committed. For a part of an upload: the newest version, which does not have the rows of the part.',
@@ -105,18 +108,18 @@ const duration = string('any', (text, where) => {
   }
 })
 
-/** The fields of a merge, used both for a merge with rows and for an upload in parts. */
+/** The fields of a merge: of a request with the rows, and of a request that begins an upload in parts. */
 export const mergeFields = {
   on: required(
     accept(array(string('nonEmpty'), { min: 1, distinct: name => name }), 'one name', value =>
       typeof value === 'string' ? [value] : value,
     ),
-    'Columns whose values identify a row.',
+    'Key columns: their values identify a row.',
   ),
   when_matched_update_all: optional(boolean, 'Whether to replace matched rows; default false.'),
   when_matched_update_all_filt: optional(
     string('nonBlank'),
-    'SQL over `source.x` and `target.x`: matched rows to replace.',
+    'SQL predicate over `source.x` and `target.x`: the matched rows to replace.',
   ),
   when_not_matched_insert_all: optional(boolean, 'Whether to insert rows without match; default false.'),
   when_not_matched_by_source_delete: optional(
@@ -125,7 +128,7 @@ export const mergeFields = {
   ),
   when_not_matched_by_source_delete_filt: optional(
     string('nonBlank'),
-    'SQL: rows without a match to delete.',
+    'SQL predicate: the rows without a match to delete.',
   ),
   ...sqlParameters,
 }
@@ -134,22 +137,22 @@ export const mergeInsertRequest = object({
   ...onTable,
   ...onBranch,
   ...mergeFields,
-  timeout: optional(duration, 'Timeout, such as `30s`.'),
+  timeout: optional(duration, 'Time limit of the merge, for example `30s`.'),
   use_index: withoutEffect(
     boolean,
-    'Whether an index may be used to match. Without effect: the result is the same.',
+    'Whether an index may be used to find matches. Without effect: the result is the same.',
   ),
   use_lsm: withoutEffect(
     boolean,
-    'Whether rows may wait in a log. Without effect: rows are merged before the reply.',
+    'Whether the server may reply before the rows are merged. Without effect: rows are always merged before the reply.',
   ),
 })
 
 export const mergeInsertReply = object({
-  num_updated_rows: required(rowCount, 'Rows replaced.'),
-  num_inserted_rows: required(rowCount, 'Rows inserted.'),
-  num_deleted_rows: required(rowCount, 'Rows deleted.'),
-  num_rows: optional(rowCount, 'Rows replaced or inserted.'),
+  num_updated_rows: required(rowCount, 'Replaced rows.'),
+  num_inserted_rows: required(rowCount, 'Inserted rows.'),
+  num_deleted_rows: required(rowCount, 'Deleted rows.'),
+  num_rows: optional(rowCount, 'Replaced and inserted rows.'),
   num_attempts: optional(integer(1), 'Number of attempts.'),
   ...commitVersion,
   ...transaction,
@@ -161,23 +164,23 @@ export const updateRequest = object(
   {
     ...onTable,
     ...onBranch,
-    predicate: optional(string('nonBlank'), 'SQL: rows to update; absent: all.'),
+    predicate: optional(string('nonBlank'), 'SQL predicate: the rows to update; absent: all rows.'),
     ...sqlParameters,
     updates: required(
       array(tuple(string('nonEmpty'), string('nonBlank')), { min: 1, distinct: ([column]) => column }),
-      'Pairs of column and SQL expression over the old row.',
+      'Pairs of a column and an SQL expression. The expression reads the row before the update.',
     ),
     update_parameters: optionalEvenEmpty(
       container,
-      'Values for SQL parameters in `updates`. Absent: those of `parameters`; empty: none.',
+      'Values of SQL parameters in `updates`. Absent: the values of `parameters`; empty: no values.',
     ),
-    properties: optional(stringMap, 'Properties to set on the table; others stay.'),
+    properties: optional(stringMap, 'Properties to set on the table; other properties do not change.'),
   },
   { hints },
 )
 
 export const updateReply = object({
-  updated_rows: required(rowCount, 'Rows that matched.', ['rows_updated']),
+  updated_rows: required(rowCount, 'Updated rows.', ['rows_updated']),
   ...commitVersion,
   ...transaction,
   ...properties,
@@ -187,14 +190,14 @@ export const deleteRequest = object(
   {
     ...onTable,
     ...onBranch,
-    predicate: required(string('nonBlank'), 'SQL: rows to delete; `true`: all rows.'),
+    predicate: required(string('nonBlank'), 'SQL predicate: the rows to delete; `true`: all rows.'),
     ...sqlParameters,
   },
   { hints },
 )
 
 export const deleteReply = object({
-  num_deleted_rows: required(rowCount, 'Rows that matched.'),
+  num_deleted_rows: required(rowCount, 'Deleted rows.'),
   ...commitVersion,
   ...transaction,
 })
@@ -204,7 +207,7 @@ export const countRequest = object(
     ...onTable,
     ...onBranch,
     ...atVersion,
-    predicate: optional(string('nonBlank'), 'SQL: rows to count; absent: all.'),
+    predicate: optional(string('nonBlank'), 'SQL predicate: the rows to count; absent: all rows.'),
     ...sqlParameters,
   },
   { hints },

@@ -19,10 +19,12 @@ import {
   withoutEffect,
 } from './shape.js'
 
-/** Metadata of columns and schemas has no length limit: libraries store descriptions of all columns there. */
+/**
+ * Metadata of columns and schemas. It has no length limit, because libraries store descriptions of all columns there.
+ */
 const metadata = record(string(), Number.POSITIVE_INFINITY)
 
-/** `type` is a type name of either dialect: `float32` or `float`, `utf8` or `string`. */
+/** A type as JSON. `type` is a type name of one of the two dialects: `float32` or `float`, `utf8` or `string`. */
 export interface JsonDataType {
   readonly type: string
   readonly fields?: readonly JsonField[] | undefined
@@ -43,7 +45,7 @@ const dataType: Shape<JsonDataType> = named('DataType', () =>
       fields: optional(array(field), 'Children of a nested type.'),
       length: optional(integer(0), 'Elements of a fixed-size list, bytes of a fixed-size binary.'),
     }),
-    'the bare name of a type',
+    'the name of a type as a string',
     value => (typeof value === 'string' ? { type: value } : value),
   ),
 )
@@ -51,14 +53,14 @@ const dataType: Shape<JsonDataType> = named('DataType', () =>
 const field: Shape<JsonField> = named('Field', () =>
   object({
     name: required(string(), 'Name of the column.'),
-    nullable: required(boolean, 'Whether it may contain nulls.'),
+    nullable: required(boolean, 'Whether the column may contain nulls.'),
     type: required(dataType, 'Type of the column.'),
     metadata: optional(metadata, 'Metadata of the column.'),
   }),
 )
 
 export const schema = object({
-  fields: required(array(field), 'Columns in order.'),
+  fields: required(array(field), 'Columns, in their order in the table.'),
   metadata: optional(metadata, 'Metadata of the schema.'),
 })
 
@@ -66,26 +68,29 @@ const columnPath = string('nonEmpty')
 
 const functionFields = {
   image: optional(string(), 'Container image of the function.'),
-  udf: optional(string(), 'The function, base64.'),
+  udf: optional(string(), 'The serialized function, base64.'),
   udf_name: optional(string(), 'Name under which the function is registered.'),
   udf_version: optional(string(), 'Version of the function.'),
   udf_backend: optional(string(), 'Backend that runs the function.'),
-  auto_backfill: optional(boolean, 'Whether to fill the column right away.'),
+  auto_backfill: optional(
+    boolean,
+    'Whether to start backfills automatically: now, and later for added or changed rows.',
+  ),
   manifest: optional(string(), 'Environment of the function, JSON text.'),
   manifest_checksum: optional(string(), 'SHA-256 of the manifest.'),
   field_metadata: optional(record(json), 'Metadata for the column.'),
 }
 
 const newVirtualColumn = object({
-  input_columns: required(array(columnPath), 'Columns the function reads.'),
+  input_columns: required(array(columnPath), 'Columns that the function reads.'),
   data_type: optional(dataType, 'Type of the column, if the function has one output.'),
   outputs: optional(
     array(
       object({
         column: required(columnPath, 'Name of the column.'),
-        struct_field: required(string(), 'Field of the result that goes into it.'),
+        struct_field: required(string(), 'Field of the function result whose values the column gets.'),
         data_type: required(dataType, 'Type of the column.'),
-        nullable: required(boolean, 'Whether it may contain nulls.'),
+        nullable: required(boolean, 'Whether the column may contain nulls.'),
         metadata: optional(metadata, 'Metadata of the column.'),
       }),
     ),
@@ -97,7 +102,7 @@ const newVirtualColumn = object({
 export type NewVirtualColumn = Infer<typeof newVirtualColumn>
 
 const alteredVirtualColumn = object({
-  input_columns: optional(array(columnPath), 'Columns the function reads.'),
+  input_columns: optional(array(columnPath), 'Columns that the function reads.'),
   ...functionFields,
 })
 
@@ -106,13 +111,13 @@ const newColumn = object(
     name: required(string('nonEmpty'), 'Name of the column.'),
     expression: optional(
       string('nonBlank'),
-      'SQL, evaluated once over the existing rows. Rows that are added later have null.',
+      'SQL expression that is evaluated once, for the existing rows. Rows that are added later have null.',
     ),
     computed: optional(
       string('nonBlank'),
-      'SQL that the engine evaluates for all rows, also for those added later.',
+      'SQL expression that the engine evaluates for all rows, including rows that are added later.',
     ),
-    virtual_column: optional(newVirtualColumn, 'A column filled by a registered function.'),
+    virtual_column: optional(newVirtualColumn, 'Function that fills the column.'),
     all_null: optional(
       accept(boolean, 'false for absent', value => (value === false ? undefined : value)),
       'true: all values are null.',
@@ -129,16 +134,16 @@ export type NewColumn = Infer<typeof newColumn>
 export const addColumnsRequest = object({
   ...onTable,
   ...onBranch,
-  new_columns: required(array(newColumn, { min: 1 }), 'Columns to add: all or none.'),
+  new_columns: required(array(newColumn, { min: 1 }), 'Columns to add, either all or none.'),
 })
 
 const alteration = object(
   {
     path: required(columnPath, 'Column to alter.'),
-    rename: optional(string('nonEmpty'), 'New name.'),
-    nullable: optional(boolean, 'Whether it may contain nulls.'),
-    data_type: optional(dataType, 'New type; every value must fit.'),
-    virtual_column: optional(alteredVirtualColumn, 'Changes of its function.'),
+    rename: optional(string('nonEmpty'), 'New name of the column.'),
+    nullable: optional(boolean, 'Whether the column may contain nulls.'),
+    data_type: optional(dataType, 'New type of the column; every value must fit.'),
+    virtual_column: optional(alteredVirtualColumn, 'Changes of the function of the column.'),
   },
   { atLeastOne: ['rename', 'nullable', 'data_type', 'virtual_column'] },
 )
@@ -148,7 +153,7 @@ export type ColumnAlteration = Infer<typeof alteration>
 export const alterColumnsRequest = object({
   ...onTable,
   ...onBranch,
-  alterations: required(array(alteration, { min: 1 }), 'Changes: all apply, or none.'),
+  alterations: required(array(alteration, { min: 1 }), 'Changes to make, either all or none.'),
 })
 
 export const dropColumnsRequest = object({
@@ -163,16 +168,16 @@ export const updateFieldMetadataRequest = object({
   updates: required(
     array(
       object({
-        path: required(columnPath, 'Column.'),
+        path: required(columnPath, 'Path of the column.'),
         metadata: required(
           record(nullable(string()), Number.POSITIVE_INFINITY),
-          'Values to set; null removes the key.',
+          'Values to set, by key; the value null removes the key.',
         ),
-        replace: optional(boolean, 'Whether to drop all other keys; default false.'),
+        replace: optional(boolean, 'Whether to remove all other keys; default false.'),
       }),
       { min: 1, distinct: update => update.path },
     ),
-    'Changes: all apply, or none.',
+    'Changes to make, either all or none.',
   ),
 })
 
@@ -185,7 +190,7 @@ export const updateFieldMetadataReply = object({
 export const updateSchemaMetadataRequest = object({
   ...onTable,
   ...onBranch,
-  metadata: required(metadata, 'New metadata of the schema; replaces the old.'),
+  metadata: required(metadata, 'New metadata of the schema, which replaces the old metadata.'),
 })
 
 export const updateSchemaMetadataReply = object({
@@ -195,19 +200,24 @@ export const updateSchemaMetadataReply = object({
 
 const byOneProcess = 'Without effect: one process does the work, and commits it at once.'
 
-/** How Lance distributes work over machines. Sheaf uses one process. */
+/**
+ * Fields by which clients of Lance distribute work over machines. They have no effect, because Sheaf uses one process.
+ */
 const ofWorkers = {
-  intra_applier_concurrency: withoutEffect(integer(1), `Tasks at once within an applier. ${byOneProcess}`),
-  task_size: withoutEffect(integer(1), `Rows per task. ${byOneProcess}`),
-  checkpoint_size: withoutEffect(integer(1), `Rows per checkpoint. ${byOneProcess}`),
-  min_checkpoint_size: withoutEffect(integer(1), `Fewest rows per checkpoint. ${byOneProcess}`),
-  max_checkpoint_size: withoutEffect(integer(1), `Most rows per checkpoint. ${byOneProcess}`),
+  intra_applier_concurrency: withoutEffect(
+    integer(1),
+    `Number of parallel tasks within an applier. ${byOneProcess}`,
+  ),
+  task_size: withoutEffect(integer(1), `Number of rows per task. ${byOneProcess}`),
+  checkpoint_size: withoutEffect(integer(1), `Number of rows per checkpoint. ${byOneProcess}`),
+  min_checkpoint_size: withoutEffect(integer(1), `Minimum number of rows per checkpoint. ${byOneProcess}`),
+  max_checkpoint_size: withoutEffect(integer(1), `Maximum rows per checkpoint. ${byOneProcess}`),
   batch_checkpoint_flush_interval_seconds: withoutEffect(
     number,
     `Seconds between checkpoints. ${byOneProcess}`,
   ),
-  commit_granularity: withoutEffect(integer(1), `Fragments per commit. ${byOneProcess}`),
-  cluster: withoutEffect(string(), `Where to run. ${byOneProcess}`),
+  commit_granularity: withoutEffect(integer(1), `Number of fragments per commit. ${byOneProcess}`),
+  cluster: withoutEffect(string(), `Cluster that runs the job. ${byOneProcess}`),
   manifest: withoutEffect(string(), `Environment of the function. ${byOneProcess}`),
 }
 
@@ -215,10 +225,10 @@ export const backfillColumnsRequest = object({
   ...onTable,
   ...onBranch,
   column: required(columnPath, 'Column to fill.'),
-  where: optional(string('nonBlank'), 'SQL predicate: rows to fill; absent: all.'),
-  read_version: optional(version, 'Version to read from; absent: the latest.'),
-  concurrency: optional(integer(1), 'Calls of an asynchronous function at once; default 4.'),
-  num_frags: optional(integer(1), 'Fragments to fill. Refused: a job fills all fragments.'),
+  where: optional(string('nonBlank'), 'SQL predicate: the rows to fill; absent: all rows.'),
+  read_version: optional(version, 'Version to read; absent: the latest.'),
+  concurrency: optional(integer(1), 'Maximum concurrent calls of an asynchronous function; default 4.'),
+  num_frags: optional(integer(1), 'Number of fragments to fill. Refused, because a job fills all fragments.'),
   ...ofWorkers,
 })
 

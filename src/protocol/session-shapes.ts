@@ -1,6 +1,6 @@
 /**
- * The shapes of read sessions: one version of a table, divided into slices that any number of readers read, on any server of the root. An
- * extension of Sheaf.
+ * The shapes of read sessions. A read session divides one version of a table into slices. Any number of readers can
+ * read the slices, on any server of the root. Read sessions are an extension of Sheaf.
  */
 import { selection } from './query-shapes.js'
 import { onBranch, onTable, sqlParameters, version } from './request-fields.js'
@@ -21,44 +21,49 @@ import {
 const token = string('nonEmpty')
 
 /**
- * Key in the metadata of a message of a slice: how many live rows the version has up to the last row of the message. A reader continues
- * there.
+ * Key in the metadata of each message of a slice. The value is the number of live rows of the version up to the last
+ * row of the message. A reader uses the value as `after` to continue after this message.
  */
 export const afterKey = 'sheaf:after'
 
-/** The most slices of a session. */
+/** Maximum number of slices of a session. */
 export const slicesMax = 10_000
 
 export const createSessionRequest = object(
   {
     ...onTable,
     ...onBranch,
-    version: optional(version, 'Version to read; absent: the version of `tag`, else the latest.'),
+    version: optional(
+      version,
+      'Version to read; absent: the version of `tag`, or without a tag the latest version.',
+    ),
     tag: optional(string('nonEmpty'), 'Tag whose current version is read.'),
-    filter: optional(string('nonBlank'), 'SQL predicate.'),
+    filter: optional(string('nonBlank'), 'SQL predicate: the rows to read.'),
     ...sqlParameters,
     columns: optionalEvenEmpty(
       selection,
-      'Columns to return. Absent, `{}`, or both members empty: all columns; an empty array: none.',
+      'Columns to return. Absent, `{}`, or both members empty: all columns; an empty array: no columns.',
     ),
     with_row_id: optional(boolean, 'Whether to return `_rowid`; default false.'),
     slices: optional(
       integer(1, slicesMax),
-      'Most slices; absent: one for every 64 MiB. Small tables have fewer.',
+      'Maximum slices; absent: one slice per 64 MiB. Small tables have fewer slices.',
     ),
     files: optional(
       boolean,
-      'Whether to return the files with the rows of each slice, for readers that can read the disk of the server. Excludes `filter`, expressions and `with_row_id`; default false.',
+      'Whether to return the files with the rows of each slice, for readers that can read the disk of the server; default false. Not together with `filter`, expressions or `with_row_id`.',
     ),
   },
   {
     hints: { where: 'filter', predicate: 'filter', select: 'columns', num_slices: 'slices' },
     check: ({ version, tag, files, filter, with_row_id }) => {
-      if (version !== undefined && tag !== undefined) return 'has version and tag: give one of them'
+      if (version !== undefined && tag !== undefined) return 'must not have both version and tag'
       if (files !== true) return undefined
       if (filter !== undefined)
-        return 'has files and filter: files contain all rows, so filter the rows after reading'
-      return with_row_id === true ? 'has files and with_row_id: files contain no row ids' : undefined
+        return 'must not have both files and filter, because files contain all rows: filter the rows after reading'
+      return with_row_id === true
+        ? 'must not have both files and with_row_id, because files contain no row ids'
+        : undefined
     },
   },
 )
@@ -67,13 +72,13 @@ const fileRange = object({
   rows: required(integer(0), 'Live rows of the range.'),
   token: optional(
     token,
-    'Token to read a range that cannot be read from files: its rows are in the log, or among too many deleted rows.',
+    'Token for reading a range that cannot be read from files, because its rows are in the log, or between too many deleted rows.',
   ),
   first: optional(integer(0), 'Position of the first row in each of the files.'),
-  count: optional(integer(0), 'Number of positions from there on, deleted rows included.'),
+  count: optional(integer(0), 'Number of rows in each of the files from `first` on, including deleted rows.'),
   deleted: optional(
     array(tuple(integer(0), integer(1))),
-    'Deleted rows: first position and count of each run, ascending.',
+    'Deleted rows as pairs: position of the first row, and number of consecutive rows. Ascending.',
   ),
   files: optional(
     array(
@@ -85,24 +90,24 @@ const fileRange = object({
         ),
       }),
     ),
-    'Files with the columns. A column in none of them is null.',
+    'Files with the columns. A column that no file has is null in all rows.',
   ),
 })
 
 export const createSessionReply = object({
-  session: required(token, 'Token of the session, valid on every server of the root; needed to close it.'),
-  version: required(version, 'Version that is read.'),
+  session: required(token, 'Token for closing the session, valid on every server of the root.'),
+  version: required(version, 'Version that the session reads.'),
   schema: required(schema, 'Columns of the rows.'),
   slices: required(
     array(
       object({
-        token: required(token, 'Token to read the slice, valid on every server of the root.'),
-        num_rows: required(integer(0), 'Most rows; fewer with a filter.'),
+        token: required(token, 'Token for reading the slice, valid on every server of the root.'),
+        num_rows: required(integer(0), 'Maximum rows. With a filter, the slice may have fewer rows.'),
         num_bytes: required(integer(0), 'Approximate stored bytes of the columns that are read.'),
-        ranges: optional(array(fileRange), 'Where the rows are, in row order; only with `files`.'),
+        ranges: optional(array(fileRange), 'Ranges of files with the rows, in row order; only with `files`.'),
       }),
     ),
-    'Slices in row order, without overlap; none if no row can pass the filter.',
+    'Slices in row order, without overlap. Empty if min/max statistics show that no row passes the filter.',
   ),
 })
 
@@ -112,11 +117,11 @@ export const readSliceRequest = object({
   token: required(token, 'Token of the slice.'),
   after: optional(
     string('nonEmpty'),
-    'Where to continue: `sheaf:after` in the metadata of the last message that was read; absent: at the beginning.',
+    'Position after which to continue: `sheaf:after` in the metadata of the last message that was read. Absent: read from the beginning.',
   ),
   max_bytes: optional(
     integer(1),
-    'End after the message with which the rows reach this many bytes; absent: after the last row of the slice. Continue with `after` until an answer has no rows.',
+    'Bytes of rows after which the reply ends; absent: after the last row of the slice. To get the rest, continue with `after` until a reply has no rows.',
   ),
 })
 

@@ -1,26 +1,30 @@
 /**
  * JSON shapes as plain data: a machine-readable description of valid values.
  *
- * One description serves as TypeScript type (`Infer`), for validation (`parse.ts`), and as the source of routes, proxies and documents. A
- * shape may accept several forms of a value. It has one normal form, which is itself accepted.
+ * A shape defines the TypeScript type of its values (`Infer`). `parse.ts` validates values by their shape. Routes,
+ * proxies and documents are derived from shapes. A shape may accept several forms of a value; parsing returns the
+ * normal form, which the shape accepts too.
  */
 
-/** Key that carries the type of a shape; no value has this key. */
+/** Key under which the type system stores the type of a shape's values. No object has this key at run time. */
 declare const typed: unique symbol
 
-/** Carries the type of the normal form. It has no effect at run time. */
+/** Stores the type `T` of the normal form for `Infer`. It has no effect at run time. */
 export interface Typed<T> {
   readonly [typed]?: T
 }
 
-/** The numbers of one vector. In JSON always an array. */
+/** The elements of one vector. In JSON, a vector is always an array. */
 export type VectorValues = readonly number[] | Float32Array | Float64Array | Int8Array | Uint8Array
 
 export interface StringShape {
   readonly kind: 'string'
-  /** `nonEmpty`: not `""`. `nonBlank`: not only white space. */
+  /** Required content: `any` string, `nonEmpty` (not `""`), or `nonBlank` (not only white space). */
   readonly demand: 'any' | 'nonEmpty' | 'nonBlank'
-  /** Throws a SheafError for a text that breaks a further rule. `where` names the position for the message. */
+  /**
+   * Function that throws a SheafError for a text that breaks a further rule. `where`: position of the text, for
+   * messages.
+   */
   readonly check: ((text: string, where: string) => void) | undefined
 }
 
@@ -37,23 +41,26 @@ export interface IntegerShape {
   readonly kind: 'integer'
   readonly min: number
   readonly max: number
-  /** Whether a larger integer means `max` instead of an error. */
+  /** Whether an integer above `max` is read as `max`. If false, it is an error. */
   readonly saturates: boolean
 }
 
-/** One of several words. Unless it is `exact`, synonyms count, and case, underscores and surrounding quotes do not matter. */
+/**
+ * One of several words. With `exact`, only these spellings are accepted. Otherwise synonyms are accepted too, and case,
+ * underscores and surrounding quotes are ignored.
+ */
 export interface EnumerationShape {
   readonly kind: 'enumeration'
   readonly values: readonly string[]
   readonly exact: boolean
-  /** Other words, and the value that each means. */
+  /** Synonyms: by word, the value with the same meaning. */
   readonly synonyms: Readonly<Record<string, string>>
 }
 
-/** Finite numbers, checked in one typed loop. */
+/** An array of finite numbers, for example a vector. */
 export interface VectorShape {
   readonly kind: 'vector'
-  /** The least number of elements. */
+  /** Minimum number of elements. */
   readonly min: number
 }
 
@@ -61,7 +68,7 @@ export interface ArrayShape {
   readonly kind: 'array'
   readonly item: Shape
   readonly min: number
-  /** The property that no two items may share; undefined: items may be equal. */
+  /** Function that returns the key of an item. Two items must not have the same key. Undefined: any items. */
   readonly distinct: ((item: never) => string) | undefined
 }
 
@@ -70,7 +77,10 @@ export interface TupleShape {
   readonly items: readonly Shape[]
 }
 
-/** An object with any names and values of one shape. Names and string values have at most `maxLength` characters in all. */
+/**
+ * An object with any names, and values of one shape. All names and strings together have at most `maxLength`
+ * characters.
+ */
 export interface RecordShape {
   readonly kind: 'record'
   readonly value: Shape
@@ -83,11 +93,18 @@ export interface ObjectShape<F extends Fields = Fields> {
   readonly rules: ObjectRules
 }
 
-/** An object with exactly one of these fields. `null` means absent, and so does an empty value next to one that is not empty. */
+/**
+ * An object with exactly one of the fields. A field with null counts as absent. A field with an empty value counts as
+ * absent if another field has a value that is not empty.
+ */
 export interface ChoiceShape<F extends Fields = Fields> {
   readonly kind: 'choice'
   readonly fields: F
-  /** Returns the field that is meant by a value without the name of a field; undefined: none, the value must be the object. */
+  /**
+   * Function for values that a caller gives without the object, for example `[1, 2]` instead of `{ single_vector: [1,
+   * 2] }`. It returns the name of the field to which the value belongs. It returns undefined if the value must be the
+   * object.
+   */
   readonly bare: ((value: unknown) => (keyof F & string) | undefined) | undefined
 }
 
@@ -97,50 +114,52 @@ interface NullableShape {
 }
 
 /**
- * Accepts other forms, too. `convert` turns another form into a value of `shape`, or into undefined if it means absent. It returns a form
- * that it does not know unchanged.
+ * A shape that also accepts other forms of a value. `convert` returns the equivalent value of `shape`, or undefined if
+ * the value counts as absent. It returns unknown forms unchanged.
  */
 export interface AcceptShape {
   readonly kind: 'accept'
   readonly shape: Shape
-  /** The other forms in words, for messages; empty if they are not worth mentioning. */
+  /** Description of the other forms for error messages. Empty: messages do not mention the other forms. */
   readonly forms: string
   readonly convert: (value: unknown) => unknown
-  /** Another form that is an object: it is read by its own shape before it is converted. */
+  /** Shape of another form that is an object. The object is checked by this shape before it is converted. */
   readonly other: Alternative | undefined
 }
 
-/** A shape with a name. Recursive shapes need one. */
+/** A shape with a name, to which other shapes and itself can refer. Recursive shapes must be named. */
 export interface NamedShape {
   readonly kind: 'named'
   readonly name: string
   readonly shape: () => Shape
 }
 
-/** Any JSON value, or any array or object. */
+/** Any JSON value (`any`), or any array or object (`container`). */
 export interface JsonShape {
   readonly kind: 'json'
   readonly demand: 'any' | 'container'
 }
 
 /**
- * The options of a function of the library, or an object within them. Unlike in a request object, null is an ordinary value here, and an
- * unknown name is refused whatever its value is.
+ * The options of a function of the library, or an object inside of options. There are two differences from an object of
+ * a request: null does not mean absent, and an unknown name is refused even if its value is null.
  */
 export interface OptionsShape {
   readonly kind: 'options'
   readonly fields: Readonly<Record<string, Shape>>
   /** Names of required fields. */
   readonly needed: readonly string[]
-  /** Whether the object itself is passed on, because it has methods. An instance of a class may then have further names. */
+  /**
+   * Whether parsing returns the object itself, because it has methods. An instance of a class may have further names.
+   */
   readonly kept: boolean
   readonly hints: NameHints
 }
 
-/** For names that other engines use: the known name that the caller means. Names similar to a known name need no entry. */
+/** Hints for names that other engines use: the known name with the same meaning. Similar names need no entry. */
 export type NameHints = Readonly<Record<string, string>>
 
-/** One of several shapes: the first whose `is` returns true for the value. */
+/** One of several shapes. The first alternative whose `is` returns true for the value is used. */
 export interface EitherShape {
   readonly kind: 'either'
   readonly alternatives: readonly Alternative[]
@@ -151,10 +170,10 @@ interface Alternative {
   readonly shape: Shape
 }
 
-/** A value that is kept unchanged, such as a function or an object with methods. */
+/** A value that parsing returns without a copy, for example a function or an object with methods. */
 interface GivenShape {
   readonly kind: 'given'
-  /** As the end of the sentence "must be ...". */
+  /** Description of the allowed values, as the end of the sentence "must be ...". */
   readonly what: string
   readonly is: (value: unknown) => boolean
 }
@@ -181,18 +200,23 @@ export type Shape<T = unknown> = Typed<T> &
     | GivenShape
   )
 
-/** A field of an object. If it is optional, `null` means absent, and so does an empty value unless the field says otherwise. */
+/**
+ * A field of an object. In an optional field, null counts as absent. `empty` defines whether `[]` and `{}` do so too.
+ */
 export interface Field<T = unknown, R extends boolean = boolean> {
   readonly shape: Shape<T>
   readonly required: R
   readonly doc: string
   /** Other names of the field. A request may use them; a reply has the value under all of them. */
   readonly also: readonly string[]
-  /** `none`: the field is accepted and checked, and has no effect here; `doc` gives the reason. */
+  /**
+   * Whether the engine uses the field. `none`: the field is only checked, and has no effect; `doc` gives the reason.
+   */
   readonly effect: 'served' | 'none'
   /**
-   * What `[]` and `{}` mean in an optional field of a request. `absent`: the same as no field, because generated clients write them for
-   * fields that their caller did not set. `value`: they have a meaning, which `doc` gives.
+   * Meaning of `[]` and `{}` in an optional field of a request. `absent`: the field counts as absent, because generated
+   * clients write empty values for fields that their caller did not set. `value`: an empty value has a meaning, which
+   * `doc` gives.
    */
   readonly empty: 'absent' | 'value'
 }
@@ -205,7 +229,7 @@ export interface ObjectRules {
   /** Pairs of fields that exclude each other. */
   readonly apart?: readonly (readonly [string, string])[]
   readonly hints?: NameHints
-  /** Returns what is wrong with the combination of fields, or undefined. */
+  /** Function that returns an error message for a combination of fields that is not allowed, or undefined. */
   readonly check?: (value: Readonly<Record<string, unknown>>) => string | undefined
 }
 
@@ -222,7 +246,7 @@ type FromFields<F> = Flat<
   }
 >
 
-/** An object with exactly one of the fields of `T`. The others may be read, and are undefined. */
+/** An object with exactly one of the fields of `T`. Reading another field of `T` compiles, and returns undefined. */
 export type ExactlyOne<T> = {
   [K in keyof T]: Flat<{ readonly [P in K]: T[P] } & { readonly [P in Exclude<keyof T, K>]?: undefined }>
 }[keyof T]
@@ -247,12 +271,14 @@ export const vector: Shape<VectorValues> = { kind: 'vector', min: 0 }
 /** A vector of at least one number. */
 export const filledVector: Shape<VectorValues> = { kind: 'vector', min: 1 }
 
-/** An integer in `min .. max`. Without `max`, up to 2^53 - 1: beyond that, doubles cannot represent every integer. */
+/**
+ * An integer from `min` to `max`. Default for `max`: 2^53 - 1, because doubles cannot represent every larger integer.
+ */
 export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER): Shape<number> {
   return { kind: 'integer', min, max, saturates: false }
 }
 
-/** As `integer`, but a value larger than `max` means `max`. */
+/** Like `integer`, but a value larger than `max` is read as `max`. */
 export function saturatingInteger(min: number, max: number = Number.MAX_SAFE_INTEGER): Shape<number> {
   return { kind: 'integer', min, max, saturates: true }
 }
@@ -264,12 +290,12 @@ export function enumeration<const V extends string>(
   return { kind: 'enumeration', values, synonyms, exact: false }
 }
 
-/** An enumeration of the wire without synonyms and other spellings, for options of the library. */
+/** Return an enumeration of a request as a shape for options of the library: without synonyms and other spellings. */
 export function exactly<T>(shape: Shape<T>): Shape<T> {
   return shape.kind === 'enumeration' ? { ...shape, exact: true } : shape
 }
 
-/** Exactly one of these words, for options of the library. */
+/** Exactly one of the given words, for options of the library. */
 export function oneOf<const V extends string>(...values: readonly V[]): Shape<V> {
   return { kind: 'enumeration', values, synonyms: {}, exact: true }
 }
@@ -328,12 +354,12 @@ export function optional<T>(shape: Shape<T>, doc: string, also: readonly string[
   return { shape, required: false, doc, also, effect: 'served', empty: 'absent' }
 }
 
-/** A request field that has no effect here. `doc` says what it is, and why. */
+/** A request field that has no effect in Sheaf. `doc` describes the field and gives the reason. */
 export function withoutEffect<T>(shape: Shape<T>, doc: string): Field<T, false> {
   return { shape, required: false, doc, also: [], effect: 'none', empty: 'absent' }
 }
 
-/** An optional field in which `[]` or `{}` has a meaning. */
+/** An optional field in which `[]` or `{}` has a meaning of its own, which `doc` gives. */
 export function optionalEvenEmpty<T>(shape: Shape<T>, doc: string): Field<T, false> {
   return { ...optional(shape, doc), empty: 'value' }
 }
@@ -343,10 +369,13 @@ export function optionalEvenEmpty<T>(shape: Shape<T>, doc: string): Field<T, fal
 /** The required keys of `T`. */
 type NeededKeys<T> = { [K in keyof T]-?: object extends Pick<T, K> ? never : K }[keyof T]
 
-/** A shape for each key of `T` that allows no value beyond those of the key's type. */
+/** A shape for each key of `T`. The shape allows only values of the key's type. */
 type ShapesOf<T> = { readonly [K in keyof T]-?: Shape<Exclude<T[K], undefined>> }
 
-/** `F` if it has no key that `T` lacks, and each shape allows every value of its key; otherwise a type that no value has. */
+/**
+ * `F`, if `F` has only keys of `T`, and the shape of each key allows every value of the key's type. Otherwise a type
+ * that no value has, so that the code does not compile.
+ */
 type Exactly<T, F> = {
   readonly [K in keyof F]: K extends keyof T
     ? [Exclude<T[K], undefined>] extends [Infer<F[K]>]
@@ -356,8 +385,8 @@ type Exactly<T, F> = {
 }
 
 /**
- * Declare the shape of the options `T`: `options<AddOptions>()({ mode: ... })`. It compiles only if the type and the shapes allow the same
- * values.
+ * Declare the shape of the options `T`, for example `options<AddOptions>()({ mode: ... })`. The call compiles only if
+ * the type `T` and the shapes of its keys allow the same values.
  */
 export function options<T extends object>(): <F extends ShapesOf<T>>(
   fields: F & Exactly<T, F>,
@@ -372,22 +401,26 @@ export function options<T extends object>(): <F extends ShapesOf<T>>(
   })
 }
 
-/** Declare option fields that several options include. Spread into a literal, `options` checks all fields together. */
+/**
+ * Declare fields for several option shapes. Spread the result into the argument of `options`, which checks all fields.
+ */
 export function optionFields<T extends object>(): <F extends ShapesOf<T>>(fields: F & Exactly<T, F>) => F {
   return fields => fields
 }
 
-/** Add hints for names that other engines use. */
+/** Add hints to the error messages for option names that other engines use. */
 export function withHints<S extends OptionsShape>(shape: S, hints: NameHints): S {
   return { ...shape, hints }
 }
 
-/** An object with methods, such as a tokenizer: it is checked, and passed on unchanged. */
+/**
+ * A shape for an object with methods, for example a tokenizer. Parsing checks the object and returns it without a copy.
+ */
 export function kept<T>(shape: Typed<T> & OptionsShape): Typed<T> & OptionsShape {
   return { ...shape, kept: true }
 }
 
-/** An alternative for values that have one of these names. */
+/** An alternative for objects that have at least one of the given names. */
 export function having(names: readonly string[], shape: Shape): Alternative {
   return {
     is: value => typeof value === 'object' && value !== null && names.some(name => name in value),

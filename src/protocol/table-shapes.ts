@@ -31,16 +31,16 @@ import {
 export const registerRequest = object({
   ...caller,
   id: required(newId, 'Path of the new table; its namespace must exist.'),
-  location: required(string('nonEmpty'), 'Location of its data.'),
+  location: required(string('nonEmpty'), 'Location of the table data.'),
   mode: optional(
     enumeration(['Create', 'Overwrite']),
-    'What to do when it exists: fail (default), or replace it.',
+    'Behavior if the table exists: fail (default), or replace the table.',
   ),
   ...properties,
 })
 
 export const registerReply = object({
-  location: required(string(), 'Location of its data.'),
+  location: required(string(), 'Location of the table data.'),
   ...properties,
   ...transaction,
 })
@@ -52,14 +52,14 @@ export const describeRequest = object(
     ...atVersion,
     tag: optional(string('nonEmpty'), 'Tag that names the version to read.'),
     with_table_uri: optional(boolean, 'Whether to return `table_uri`; default false.'),
-    load_detailed_metadata: optional(boolean, 'Whether version, schema and statistics are needed.'),
+    load_detailed_metadata: optional(boolean, 'Whether to return version, schema and statistics.'),
     check_declared: withoutEffect(
       boolean,
-      'Whether `is_only_declared` is needed. Without effect: it is always returned.',
+      'Whether to return `is_only_declared`. Without effect: this field is always returned.',
     ),
     vend_credentials: withoutEffect(
       boolean,
-      'Whether to hand out credentials for the location. Without effect: the location needs none.',
+      'Whether to return credentials for the location. Without effect: the location needs no credentials.',
     ),
   },
   {
@@ -71,22 +71,22 @@ export const describeRequest = object(
 )
 
 export const describeReply = object({
-  table: optional(string(), 'Name.'),
-  namespace: optional(array(string()), 'Path of its namespace.'),
-  version: optional(version, 'Version described; absent: declared, without data.'),
+  table: optional(string(), 'Name of the table.'),
+  namespace: optional(array(string()), 'Path of the namespace of the table.'),
+  version: optional(version, 'The described version; absent: the table is only declared and has no data.'),
   location: required(
     string(),
-    'Location of its data. If Sheaf stores the rows, a location that no Lance engine can open; the client of Sheaf gets the true one.',
+    'Location of the table data. If Sheaf stores the rows, no Lance engine can open this location; only the client of Sheaf gets the true location.',
   ),
   table_uri: optional(string(), 'The location as a URI.'),
-  schema: optional(schema, 'Columns.'),
-  storage_options: optional(stringMap, 'Options to open the location with.'),
+  schema: optional(schema, 'Columns of the table.'),
+  storage_options: optional(stringMap, 'Options for opening the location.'),
   stats: optional(
     object({
       num_deleted_rows: required(integer(0), 'Deleted rows that are still in the files.'),
-      num_fragments: required(integer(0), 'Fragments.'),
+      num_fragments: required(integer(0), 'Number of fragments.'),
     }),
-    'Statistics.',
+    'Statistics of the version.',
   ),
   metadata: optional(stringMap, 'Metadata of the table.'),
   ...properties,
@@ -94,7 +94,7 @@ export const describeReply = object({
     boolean,
     'True: Lance engines create versions through this service. Absent: Sheaf stores the rows, and no engine can open the table.',
   ),
-  is_only_declared: optional(boolean, 'Whether it has no data yet.'),
+  is_only_declared: optional(boolean, 'Whether the table is declared but has no data yet.'),
   ...tableUuid,
 })
 
@@ -103,26 +103,26 @@ export const existsRequest = object({ ...onTable, ...onBranch, ...atVersion })
 export const renameRequest = object(
   {
     ...onTable,
-    new_table_name: required(string('any', checkName), 'New name.'),
+    new_table_name: required(string('any', checkName), 'New name of the table.'),
     new_namespace_id: optional(
       namespaceId,
-      'Namespace to move to; absent: the table stays in its namespace.',
+      'Path of the namespace to which the table is moved; absent: the table stays in its namespace.',
       ['new_namespace'],
     ),
     to_root: optional(
       boolean,
-      'Whether to move the table to the root, which `new_namespace_id` cannot name; default false. An extension of Sheaf.',
+      'Whether to move the table to the root; default false. `new_namespace_id` cannot express the root. Extension of Sheaf.',
     ),
   },
   {
     check: ({ to_root, new_namespace_id }) =>
       to_root === true && new_namespace_id !== undefined
-        ? `names a namespace and the root: leave out new_namespace_id or to_root`
+        ? 'must not have both new_namespace_id and to_root'
         : undefined,
   },
 )
 
-/** Return the namespace to which a rename moves its table; undefined: the table stays in its namespace. */
+/** Return the namespace to which a rename moves the table. Undefined if the table stays in its namespace. */
 export function newNamespaceOf({
   new_namespace_id,
   to_root,
@@ -131,33 +131,33 @@ export function newNamespaceOf({
 }
 
 export const dropReply = object({
-  id: required(tableId, 'Former path.'),
-  location: optional(string(), 'Former location of its data.'),
+  id: required(tableId, 'Former path of the table.'),
+  location: optional(string(), 'Former location of the table data.'),
   ...properties,
   ...transaction,
 })
 
 export const statsReply = object({
-  total_bytes: required(integer(0), 'Bytes of its data.'),
+  total_bytes: required(integer(0), 'Bytes of the table data.'),
   num_rows: required(integer(0), 'Live rows.'),
-  num_indices: required(integer(0), 'Indexes.'),
+  num_indices: required(integer(0), 'Number of indexes.'),
   fragment_stats: required(
     object({
-      num_fragments: required(integer(0), 'Fragments.'),
-      num_small_fragments: required(integer(0), 'Fragments that compaction would merge.'),
+      num_fragments: required(integer(0), 'Number of fragments.'),
+      num_small_fragments: required(integer(0), 'Number of fragments that compaction would merge.'),
       lengths: required(
         object({
-          min: required(integer(0), 'Smallest.'),
-          max: required(integer(0), 'Largest.'),
-          mean: required(integer(0), 'Mean, rounded down.'),
+          min: required(integer(0), 'Smallest number of rows.'),
+          max: required(integer(0), 'Largest number of rows.'),
+          mean: required(integer(0), 'Mean number of rows, rounded down.'),
           p25: required(integer(0), 'First quartile.'),
           p50: required(integer(0), 'Median.'),
           p75: required(integer(0), 'Third quartile.'),
           p99: required(integer(0), '99th percentile.'),
         }),
-        'Rows per fragment.',
+        'Statistics of the number of rows per fragment.',
       ),
     }),
-    'Fragments.',
+    'Statistics of the fragments.',
   ),
 })

@@ -1,4 +1,4 @@
-/** The shapes of transactions: the state of a commit or a job, and properties noted on it. */
+/** The shapes of transactions: the state of a commit or a job, and its properties. */
 import { caller, stringMap } from './request-fields.js'
 import { array, choice, enumeration, type Infer, object, optional, required, string } from './shape.js'
 
@@ -11,7 +11,7 @@ const onTransaction = {
   ...caller,
   id: required(
     array(string('nonEmpty'), { min: 1 }),
-    'The transaction id, optionally after the names of its table.',
+    'The transaction id. The path of its table may come first.',
   ),
 }
 
@@ -19,7 +19,7 @@ export const describeTransactionRequest = object(onTransaction)
 
 export const transactionStateReply = object({
   status: required(transactionStatus, 'State of the transaction.'),
-  properties: required(stringMap, 'Properties, including uuid, operation, version, read_version.'),
+  properties: required(stringMap, 'Properties, for example uuid, operation, version, read_version.'),
 })
 
 const transactionAction = choice({
@@ -29,21 +29,21 @@ const transactionAction = choice({
   ),
   setPropertyAction: required(
     object({
-      key: required(string('nonEmpty'), 'Property.'),
-      value: required(string(), 'Its value.'),
+      key: required(string('nonEmpty'), 'Name of the property.'),
+      value: required(string(), 'Value of the property.'),
       mode: optional(
         enumeration(['Overwrite', 'Fail', 'Skip']),
-        'What to do if the property is set: overwrite it (default), fail, keep it.',
+        'Behavior if the property is set: overwrite it (default), fail, or keep it.',
       ),
     }),
     'Sets a property.',
   ),
   unsetPropertyAction: required(
     object({
-      key: required(string('nonEmpty'), 'Property.'),
+      key: required(string('nonEmpty'), 'Name of the property.'),
       mode: optional(
         enumeration(['Skip', 'Fail']),
-        'What to do if the property is not set: nothing (default), or fail.',
+        'Behavior if the property is not set: do nothing (default), or fail.',
       ),
     }),
     'Removes a property.',
@@ -53,5 +53,5 @@ export type TransactionAction = Infer<typeof transactionAction>
 
 export const alterTransactionRequest = object({
   ...onTransaction,
-  actions: required(array(transactionAction, { min: 1 }), 'Actions: all apply, or none.'),
+  actions: required(array(transactionAction, { min: 1 }), 'Actions to apply, either all or none.'),
 })

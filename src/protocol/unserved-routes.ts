@@ -1,6 +1,6 @@
 /**
- * Routes of clients that no operation serves. They get Unsupported (406). The reply to an unknown path would make a client believe that the
- * table does not exist.
+ * Routes that some clients use, and for which there is no operation. Requests get Unsupported (406). The reply to an
+ * unknown path (404) would tell the client that the table does not exist.
  */
 import type { Route } from './operations.js'
 

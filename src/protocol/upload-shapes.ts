@@ -1,6 +1,6 @@
 /**
- * The shapes of uploads in parts: many calls bring the rows of one write, from any number of processes, and one commit makes them visible.
- * The routes are those of LanceDB's client. Each part is an insert that names its upload.
+ * The shapes of uploads in parts. Many calls, from any number of processes, send the rows of one write, and one commit
+ * makes all rows visible. The routes are the routes of LanceDB's client. A part is an insert with the id of the upload.
  */
 import { commitVersion, onBranch, onTable, transaction } from './request-fields.js'
 import { mergeFields } from './row-shapes.js'
@@ -26,16 +26,16 @@ export const createUploadRequest = object(
     ...onBranch,
     mode: optional(
       enumeration(['Append', 'Overwrite', 'Merge']),
-      'Add the rows, replace all rows by them, or merge them; absent: the mode of the parts, by default Append.',
+      'Effect of the commit: add, replace all rows, or merge. Absent: the mode of the parts, by default Append.',
     ),
     ...mergeFields,
-    on: optional(mergeFields.on.shape, 'For a merge: columns whose values identify a row.'),
+    on: optional(mergeFields.on.shape, 'For a merge: key columns. Their values identify a row.'),
   },
   {
     check: ({ mode, id: _, identity: __, context: ___, branch: ____, ...merge }) => {
       const [given] = Object.keys(merge)
       if (mode === 'Merge')
-        return merge.on === undefined ? 'needs on: the columns that identify a row' : undefined
+        return merge.on === undefined ? 'needs on: the key columns, which identify a row' : undefined
       return given === undefined ? undefined : `has ${given}, which needs mode Merge`
     },
   },
@@ -53,19 +53,22 @@ export const uploadRequest = object({
 })
 
 export const describeUploadReply = object({
-  mode: optional(enumeration(['Append', 'Overwrite', 'Merge']), 'Mode; absent: no part has set it yet.'),
-  schema: required(schema, 'Columns of the table when the upload began; all parts have them.'),
-  num_rows: required(integer(0), 'Rows of all parts.'),
-  num_bytes: required(integer(0), 'Bytes of the files of all parts.'),
+  mode: optional(
+    enumeration(['Append', 'Overwrite', 'Merge']),
+    'Mode of the upload; absent: no part has set a mode yet.',
+  ),
+  schema: required(schema, 'Columns that the table had when the upload began. All parts have these columns.'),
+  num_rows: required(integer(0), 'Number of rows of all parts together.'),
+  num_bytes: required(integer(0), 'Bytes of the files of all parts together.'),
   parts: required(
     array(
       object({
         part: required(partId, 'Name of the part.'),
-        num_rows: required(integer(0), 'Rows.'),
-        num_bytes: required(integer(0), 'Bytes of its files.'),
+        num_rows: required(integer(0), 'Number of rows of the part.'),
+        num_bytes: required(integer(0), 'Bytes of the files of the part.'),
       }),
     ),
-    'The parts, in the order in which their names first came.',
+    'The parts, in the order in which their names first appeared.',
   ),
 })
 
@@ -75,17 +78,17 @@ export const completeUploadRequest = object({
   upload_id: required(uploadId, 'Id of the upload.'),
   parts: optionalEvenEmpty(
     array(partId, { min: 1, distinct: name => name }),
-    'Parts to commit, in this order; others are left out. An empty list is refused. Absent: all, in the order in which their names first came.',
+    'Names of the parts to commit, in this order; an empty list is refused. Absent: all parts, in the order in which their names first appeared.',
   ),
 })
 export type CompleteUploadRequest = Infer<typeof completeUploadRequest>
 
 export const completeUploadReply = object({
   ...commitVersion,
-  num_parts: required(integer(0), 'Parts that were committed.'),
-  num_inserted_rows: required(integer(0), 'Rows added.'),
-  num_updated_rows: required(integer(0), 'Rows replaced by a merge.'),
-  num_deleted_rows: required(integer(0), 'Rows deleted by a merge.'),
+  num_parts: required(integer(0), 'Committed parts.'),
+  num_inserted_rows: required(integer(0), 'Added rows.'),
+  num_updated_rows: required(integer(0), 'Rows that a merge replaced.'),
+  num_deleted_rows: required(integer(0), 'Rows that a merge deleted.'),
   ...transaction,
 })
 export type CompleteUploadReply = Infer<typeof completeUploadReply>

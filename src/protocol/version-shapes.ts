@@ -31,12 +31,12 @@ import {
 import { completeUploadReply, completeUploadRequest } from './upload-shapes.js'
 
 const versionRecord = object({
-  version: required(version, 'Number.'),
-  manifest_path: required(string(), 'Path of its manifest.'),
-  manifest_size: optional(integer(0), 'Bytes of its manifest.'),
-  e_tag: optional(string(), 'ETag of its manifest.'),
-  timestamp_millis: required(integer(0), 'When it was committed, milliseconds since 1970.'),
-  metadata: optional(stringMap, 'Metadata given when it was created.'),
+  version: required(version, 'Number of the version.'),
+  manifest_path: required(string(), 'Path of the manifest of the version.'),
+  manifest_size: optional(integer(0), 'Bytes of the manifest.'),
+  e_tag: optional(string(), 'ETag of the manifest.'),
+  timestamp_millis: required(integer(0), 'Time of the commit, milliseconds since 1970.'),
+  metadata: optional(stringMap, 'Metadata that was given when the version was created.'),
 })
 
 // ---- one version
@@ -45,11 +45,14 @@ const newVersion = {
   ...onTable,
   ...onBranch,
   version: required(version, 'Number of the new version.'),
-  manifest_path: required(string('nonEmpty'), 'Path of its manifest, or of a staging file of it.'),
+  manifest_path: required(
+    string('nonEmpty'),
+    'Path of the manifest, or of a staging file with the manifest.',
+  ),
   manifest_size: optional(integer(0), 'Bytes of the manifest.'),
   e_tag: optional(string(), 'ETag of the manifest.'),
-  metadata: optional(stringMap, 'Metadata to keep with the version.'),
-  naming_scheme: optional(namingScheme, 'Naming of manifests; absent: that of manifest_path.'),
+  metadata: optional(stringMap, 'Metadata to store with the version.'),
+  naming_scheme: optional(namingScheme, 'Naming scheme of manifests; absent: the scheme of manifest_path.'),
 }
 
 const namingRules = {
@@ -73,18 +76,21 @@ export const listVersionsRequest = object({
   ...onTable,
   ...onBranch,
   ...paging,
-  descending: optional(boolean, 'Newest first; default false.'),
+  descending: optional(boolean, 'Whether the newest version comes first; default false.'),
 })
 
 export const listVersionsReply = object({
-  versions: required(array(versionRecord), 'Versions.'),
+  versions: required(array(versionRecord), 'Versions of the table.'),
   ...nextPage,
 })
 
 const versionRange = object(
   {
-    start_version: required(version, 'First version.'),
-    end_version: required(integer(-1), 'Version after the last one; -1: up to the latest.'),
+    start_version: required(version, 'First version of the range.'),
+    end_version: required(
+      integer(-1),
+      'Version after the last version of the range; -1: up to the latest version.',
+    ),
   },
   {
     check: range =>
@@ -103,7 +109,7 @@ const deletedVersions = {
 export const deleteVersionsRequest = object(deletedVersions)
 
 export const deleteVersionsReply = object({
-  deleted_count: required(integer(0), 'Version records removed.'),
+  deleted_count: required(integer(0), 'Number of removed version records.'),
   ...transaction,
 })
 
@@ -118,17 +124,20 @@ export const restoreRequest = object({
 export const declareRequest = object({
   ...caller,
   id: required(newId, 'Path of the new table; its namespace must exist.'),
-  location: optional(string('nonEmpty'), 'Location of its future data; absent: the engine chooses.'),
+  location: optional(
+    string('nonEmpty'),
+    'Location of the future data; absent: the engine chooses a location.',
+  ),
   vend_credentials: withoutEffect(
     boolean,
-    'Whether to hand out credentials for the location. Without effect: the location needs none.',
+    'Whether to return credentials for the location. Without effect: the location needs no credentials.',
   ),
   ...properties,
 })
 
 export const declareReply = object({
-  location: required(string(), 'Location of its future data.'),
-  storage_options: optional(stringMap, 'Options to open the location with.'),
+  location: required(string(), 'Location of the future data.'),
+  storage_options: optional(stringMap, 'Options for opening the location.'),
   ...properties,
   managed_versioning: required(boolean, 'Whether versions are created through this service; always true.'),
   ...transaction,
@@ -137,8 +146,8 @@ export const declareReply = object({
 export const deregisterRequest = object(onTable)
 
 export const deregisterReply = object({
-  id: required(tableId, 'Former path.'),
-  location: required(string(), 'Location of its data, which stays.'),
+  id: required(tableId, 'Former path of the table.'),
+  location: required(string(), 'Location of the table data, which is not deleted.'),
   ...properties,
   ...transaction,
 })
@@ -155,7 +164,7 @@ const kinds = {
 
 export const batchCreateVersionsRequest = object({
   ...caller,
-  entries: required(array(createVersionRequest, { min: 1 }), 'Versions to create: all or none.'),
+  entries: required(array(createVersionRequest, { min: 1 }), 'Versions to create, either all or none.'),
 })
 
 export const batchCreateVersionsReply = object({
@@ -169,7 +178,7 @@ const batchOperation = choice({
   delete_table_versions: required(deleteVersionsRequest, 'Removes versions.', kinds.delete_table_versions),
   deregister_table: required(
     deregisterRequest,
-    'Removes a table from the catalog, keeps its data.',
+    'Removes a table from the catalog and keeps its data.',
     kinds.deregister_table,
   ),
   complete_upload: required(
@@ -181,11 +190,11 @@ const batchOperation = choice({
 export type BatchOperation = Infer<typeof batchOperation>
 
 const batchResult = choice({
-  declare_table: required(declareReply, 'Result of a declaration.'),
-  create_table_version: required(createVersionReply, 'Result of a new version.'),
-  delete_table_versions: required(deleteVersionsReply, 'Result of removed versions.'),
-  deregister_table: required(deregisterReply, 'Result of a deregistration.'),
-  complete_upload: required(completeUploadReply, 'Result of an upload.'),
+  declare_table: required(declareReply, 'Result of `declare_table`.'),
+  create_table_version: required(createVersionReply, 'Result of `create_table_version`.'),
+  delete_table_versions: required(deleteVersionsReply, 'Result of `delete_table_versions`.'),
+  deregister_table: required(deregisterReply, 'Result of `deregister_table`.'),
+  complete_upload: required(completeUploadReply, 'Result of `complete_upload`.'),
 })
 export type BatchResult = Infer<typeof batchResult>
 
@@ -193,12 +202,12 @@ export const batchCommitRequest = object({
   ...caller,
   operations: required(
     array(batchOperation, { min: 1 }),
-    'Operations: all are applied, or none. Later ones see the results of earlier ones.',
+    'Operations to apply, either all or none. Later operations see the results of earlier ones.',
   ),
 })
 
 export const batchCommitReply = object({
-  results: required(array(batchResult), 'One per operation, in order.'),
+  results: required(array(batchResult), 'Results, one per operation, in the order of the operations.'),
   ...transaction,
 })
 
@@ -210,7 +219,7 @@ export const createTagRequest = object({
   ...onTable,
   ...onBranch,
   tag: required(string('nonEmpty', checkTagName), 'Name of the new tag.'),
-  version: required(version, 'Version it points to.'),
+  version: required(version, 'Version to which the tag points.'),
 })
 
 export const updateTagRequest = object({
@@ -222,7 +231,7 @@ export const updateTagRequest = object({
 
 export const tagRequest = object({ ...onTable, tag: required(tagName, 'Name of the tag.') })
 
-export const tagVersionReply = object({ version: required(version, 'Version the tag points to.') })
+export const tagVersionReply = object({ version: required(version, 'Version to which the tag points.') })
 
 export const listTagsRequest = object({ ...onTable, ...onBranch, ...paging })
 
@@ -230,8 +239,8 @@ export const listTagsReply = object({
   tags: required(
     record(
       object({
-        version: required(version, 'Version it points to.'),
-        manifestSize: required(integer(0), 'Bytes of that version’s manifest.'),
+        version: required(version, 'Version to which the tag points.'),
+        manifestSize: required(integer(0), 'Bytes of the manifest of this version.'),
       }),
       Number.POSITIVE_INFINITY,
     ),
@@ -240,15 +249,15 @@ export const listTagsReply = object({
   ...nextPage,
 })
 
-// ---- branches: the protocol has them, this engine does not support them yet
+// ---- branches: they are in the protocol, but the engine does not support them
 
 const branchName = { name: required(string('nonEmpty'), 'Name of the branch.') }
 
 export const createBranchRequest = object({
   ...onTable,
   ...branchName,
-  from_branch: optional(string('nonEmpty'), 'Branch to start from; absent: main.'),
-  from_version: optional(version, 'Version to start from; absent: the latest.'),
+  from_branch: optional(string('nonEmpty'), 'Branch from which the new branch starts; absent: main.'),
+  from_version: optional(version, 'Version from which the new branch starts; absent: the latest.'),
 })
 
 export const branchRequest = object({ ...onTable, ...branchName })
@@ -259,11 +268,11 @@ export const listBranchesReply = object({
   branches: required(
     record(
       object({
-        parentBranch: optional(string(), 'Branch it started from; absent: main.'),
-        parentVersion: required(version, 'Version it started from.'),
-        createAt: required(integer(0), 'When it was created, seconds since 1970.'),
-        manifestSize: required(integer(0), 'Bytes of its manifest.'),
-        metadata: optional(stringMap, 'Its metadata.'),
+        parentBranch: optional(string(), 'Branch from which this branch started; absent: main.'),
+        parentVersion: required(version, 'Version from which this branch started.'),
+        createAt: required(integer(0), 'Time when the branch was created, seconds since 1970.'),
+        manifestSize: required(integer(0), 'Bytes of the manifest of the branch.'),
+        metadata: optional(stringMap, 'Metadata of the branch.'),
       }),
     ),
     'Branches by name.',

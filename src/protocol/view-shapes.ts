@@ -22,20 +22,23 @@ import {
 const chunker = { scalar_udtf: 'chunker' } as const
 
 const viewFunction = object({
-  kind: required(enumeration(['udtf', 'chunker'], chunker), 'Must be the kind of the view.'),
-  udtf: required(string(), 'The function, base64.'),
+  kind: required(
+    enumeration(['udtf', 'chunker'], chunker),
+    'Kind of the function; must equal `kind` of the view.',
+  ),
+  udtf: required(string(), 'The serialized function, base64.'),
   udtf_sha: required(string(), 'SHA-256 of the function.'),
-  udtf_name: required(string(), 'Its name.'),
-  udtf_version: required(string(), 'Its version.'),
-  input_columns: optional(array(string('nonEmpty')), 'Columns that it reads; absent: all.'),
-  partition_by: optional(string('nonEmpty'), 'Column to partition by.'),
-  partition_by_indexed_column: optional(string('nonEmpty'), 'Column whose IVF index partitions.'),
-  num_cpus: optional(number, 'Processors that it needs.'),
-  num_gpus: optional(number, 'Graphics processors that it needs.'),
-  memory: optional(integer(0), 'Bytes of memory that it needs.'),
-  error_handling: optional(record(json), 'What to do with rows that fail.'),
-  batch: optional(boolean, 'Whether it takes batches of rows.'),
-  manifest: optional(string(), 'Its environment, JSON text.'),
+  udtf_name: required(string(), 'Name of the function.'),
+  udtf_version: required(string(), 'Version of the function.'),
+  input_columns: optional(array(string('nonEmpty')), 'Columns that the function reads; absent: all columns.'),
+  partition_by: optional(string('nonEmpty'), 'Column whose values define the partitions.'),
+  partition_by_indexed_column: optional(string('nonEmpty'), 'Column whose IVF index defines the partitions.'),
+  num_cpus: optional(number, 'Number of processors that the function needs.'),
+  num_gpus: optional(number, 'Number of graphics processors that the function needs.'),
+  memory: optional(integer(0), 'Bytes of memory that the function needs.'),
+  error_handling: optional(record(json), 'Treatment of rows for which the function fails.'),
+  batch: optional(boolean, 'Whether the function takes batches of rows.'),
+  manifest: optional(string(), 'Environment of the function, JSON text.'),
   manifest_checksum: optional(string(), 'SHA-256 of the manifest.'),
 })
 
@@ -49,11 +52,11 @@ export const createViewRequest = object(
     ),
     query: optional(
       string('nonBlank'),
-      'The query as SQL, in place of `source_query`: `SELECT columns FROM table WHERE condition`. Sheaf runs it.',
+      'The query as SQL, instead of `source_query`: `SELECT columns FROM table WHERE condition`. Sheaf runs such a query.',
     ),
     source_query: optional(
       string('nonBlank'),
-      'The query over the source. As JSON `{"table", "columns"?, "filter"?}`, Sheaf runs it.',
+      'The query over the source. Sheaf runs a query in the JSON form `{"table", "columns"?, "filter"?}`.',
     ),
     output_schema: optional(
       string('nonEmpty'),
@@ -73,10 +76,10 @@ interface Creation {
   readonly udtf_spec?: unknown
 }
 
-/** Return what is wrong with the combination of fields, or undefined. */
+/** Return an error message for a combination of fields that is not allowed, or undefined. */
 function checkCreation({ kind = 'query', query, source_query, udtf_spec }: Creation): string | undefined {
   if (query !== undefined && kind !== 'query') return `must not have query if kind is ${String(kind)}`
-  if (query !== undefined && source_query !== undefined) return 'has query and source_query: give one of them'
+  if (query !== undefined && source_query !== undefined) return 'must not have both query and source_query'
   if (query === undefined && source_query === undefined) return 'needs query or source_query'
   if ((kind === 'query') === (udtf_spec === undefined)) return undefined
   return kind === 'query'
@@ -87,20 +90,22 @@ function checkCreation({ kind = 'query', query, source_query, udtf_spec }: Creat
 /** A `source_query` that Sheaf can run, as JSON. */
 export const viewQuery = object({
   table: required(
-    accept(tableId, 'its path as one text, names joined by $', value =>
+    accept(tableId, 'the path as one string, with names joined by $', value =>
       typeof value === 'string' ? parseId(value) : value,
     ),
-    'Path of the source.',
+    'Path of the source table.',
   ),
   columns: optional(
     selection,
-    'Columns of the view; absent: those that the source has when the view is created.',
+    'Columns of the view; absent: the columns that the source has when the view is created.',
   ),
-  filter: optional(string('nonBlank'), 'SQL over the source: rows for which it is true.'),
+  filter: optional(string('nonBlank'), 'SQL predicate over the source: the rows of the view.'),
 })
 export type ViewQuery = Infer<typeof viewQuery>
 
-/** Parse a `source_query`. Returns null for a query that Sheaf does not run. Throws InvalidInput for an invalid one. */
+/**
+ * Parse a `source_query`. Returns null for a query that Sheaf does not run. Throws InvalidInput for an invalid query.
+ */
 export function queryIn(source_query: string): ViewQuery | null {
   let value: unknown
   try {
@@ -113,7 +118,7 @@ export function queryIn(source_query: string): ViewQuery | null {
 }
 
 export const createViewReply = object({
-  version: required(version, 'Version this call committed.'),
+  version: required(version, 'Version that this call committed.'),
   job_id: optional(string(), 'Id of the job of the first refresh, if `with_no_data` is false.'),
 })
 
@@ -121,8 +126,11 @@ export const viewRequest = object(onTable)
 
 export const describeViewReply = object({
   name: required(string(), 'Name of the view, without namespace.'),
-  kind: required(string(), 'Source of the rows: `query`, or a function over a query: `udtf`, `chunker`.'),
-  query: required(string(), 'The query: as SQL if Sheaf runs it, otherwise as given.'),
+  kind: required(
+    string(),
+    'Source of the rows: a query (`query`), or a function over a query (`udtf`, `chunker`).',
+  ),
+  query: required(string(), 'The query: as SQL if Sheaf runs the query, otherwise as it was given.'),
   source_table: optional(
     string(),
     'Path of the source, joined by `$`; absent: Sheaf does not run the query.',
@@ -130,15 +138,18 @@ export const describeViewReply = object({
   projections: optional(
     array(
       object({
-        output_column: required(string(), 'Name in the view.'),
-        expression: required(string(), 'SQL over the source.'),
+        output_column: required(string(), 'Name of the column in the view.'),
+        expression: required(string(), 'SQL expression over the source.'),
       }),
     ),
     'Columns of the view, if Sheaf runs the query.',
   ),
-  filter: optional(string(), 'SQL over the source: rows for which it is true.'),
-  source_version: optional(version, 'Version of the source that the view shows; absent: not refreshed yet.'),
-  auto_refresh: required(boolean, 'Whether it is refreshed when the source changes.'),
+  filter: optional(string(), 'SQL predicate over the source: the rows of the view.'),
+  source_version: optional(
+    version,
+    'Version of the source that the view shows; absent: the view was never refreshed.',
+  ),
+  auto_refresh: required(boolean, 'Whether the view is refreshed when the source changes.'),
 })
 
 export const listViewsRequest = object({ ...onNamespace, ...paging })
@@ -151,12 +162,15 @@ export const listViewsReply = object({
 export const refreshViewRequest = object({
   ...onTable,
   src_version: optional(version, 'Version of the source; absent: the latest.', ['source_version']),
-  full: optional(boolean, 'Whether to write all rows again; default false: only those that differ.'),
-  max_rows_per_fragment: optional(integer(1), 'Most rows per fragment of the view.'),
-  concurrency: optional(integer(1), 'Parallel tasks.'),
-  intra_applier_concurrency: optional(integer(1), 'Parallel tasks within an applier.'),
-  source_task_size: optional(integer(1), 'Source rows per task of a chunker.'),
-  output_limit: optional(integer(1), 'Most rows of the view; chunkers only.'),
-  cluster: optional(string(), 'Where to run.'),
+  full: optional(
+    boolean,
+    'Whether to write all rows again; default false: only rows that differ are written.',
+  ),
+  max_rows_per_fragment: optional(integer(1), 'Maximum rows per fragment of the view.'),
+  concurrency: optional(integer(1), 'Number of parallel tasks.'),
+  intra_applier_concurrency: optional(integer(1), 'Number of parallel tasks within an applier.'),
+  source_task_size: optional(integer(1), 'Number of source rows per task of a chunker.'),
+  output_limit: optional(integer(1), 'Maximum rows of the view; chunkers only.'),
+  cluster: optional(string(), 'Cluster that runs the refresh.'),
   manifest: optional(string(), 'Environment for this refresh only.'),
 })

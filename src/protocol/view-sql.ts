@@ -1,9 +1,10 @@
 /**
- * The SQL that defines a materialized view in requests of LanceDB's clients:
+ * Parses the SQL that defines a materialized view in requests of LanceDB's clients:
  *
  *     SELECT * | expression AS name, column, .. FROM table | namespace.table [WHERE condition]
  *
- * Expressions stay text: they are parsed when the query is bound to its source. This file finds only their boundaries.
+ * This module finds only where an expression begins and ends. The engine parses expressions when it binds the query to
+ * its source table.
  */
 
 import { cut, invalidInput, quote, type SheafError, unsupported } from '../errors.js'
@@ -12,7 +13,10 @@ import type { Request } from './calls.js'
 import { parse } from './parse.js'
 import { queryIn, type ViewQuery, viewQuery } from './view-shapes.js'
 
-/** Return the query of a new view if Sheaf runs it, else null. Throws Unsupported and InvalidInput for an invalid query. */
+/**
+ * Return the query of a new view. Null if Sheaf does not run the query, because it is in another form. Throws
+ * InvalidInput for an invalid query, and Unsupported for a query that a view cannot have.
+ */
 export function queryOf({
   query,
   source_query,
@@ -29,8 +33,8 @@ interface Token {
 }
 
 /**
- * Matches blanks and comments, strings and names in quotes, words, and single characters. An unclosed comment or quote extends to the end,
- * so no text is scanned twice.
+ * Matches one token: blanks, a comment, a string, a name in quotes, a word, or a single character. An unclosed comment
+ * or quote extends to the end of the text, so that no part of a text is scanned twice.
  */
 const pattern =
   /(?<blank>\s+|--[^\n]*|\/\*(?:[\s\S]*?\*\/|[\s\S]*))|(?<quoted>"(?:[^"]|"")*"?|`(?:[^`]|``)*`?)|(?<word>[\p{ID_Start}_][\p{ID_Continue}]*)|'(?:[^']|'')*'?|[\d.]*\d|[\s\S]/gu
@@ -48,10 +52,10 @@ function tokensOf(text: string): readonly Token[] {
   return tokens
 }
 
-/** Clauses after the table that a view of Sheaf cannot have: it has one row for each row of its source. */
+/** Clauses that a view cannot have, because it has exactly one row for each source row that passes WHERE. */
 const otherClauses = ['GROUP BY', 'ORDER BY', 'LIMIT', 'OFFSET', 'HAVING', 'UNION', 'JOIN', 'QUALIFY']
 
-/** Parse a SELECT. Throws InvalidInput for other statements, Unsupported for a query that a view cannot have. */
+/** Parse a SELECT. Throws InvalidInput for other statements, and Unsupported for a query that a view cannot have. */
 function readSelect(text: string): ViewQuery {
   return new Select(text).read()
 }
@@ -80,7 +84,7 @@ class Select {
     return { table, ...(columns !== undefined && { columns }), ...(filter !== undefined && { filter }) }
   }
 
-  /** Read the columns up to FROM. Undefined for `*`. */
+  /** Read the columns before FROM. Return undefined for `*`, which means all columns. */
   #columns(): ViewQuery['columns'] {
     const named: [name: string, expression: string][] = []
     let isAll = false
@@ -110,7 +114,7 @@ class Select {
     if (isNamed) return [nameIn(last), expression(item.at(-2))]
     if (item.length === 1 && last.kind !== 'other') return [nameIn(last), inBackticks(nameIn(last))]
     throw invalidInput(`the column ${quote(cut(expression(undefined)))} of the view has no name`, {
-      hint: 'name it with AS: upper(name) AS shout',
+      hint: 'give the column a name with AS, for example: upper(name) AS shout',
     })
   }
 
@@ -130,14 +134,14 @@ class Select {
     for (const clause of otherClauses) {
       const [first, second] = clause.split(' ') as [string, string?]
       if (!isKeyword(here, first)) continue
-      // `limit = 3` is a condition on a column with this name.
+      // The word may also be the name of a column, for example in `limit = 3`.
       const isClause =
         second === undefined ? next !== undefined && next.kind !== 'other' : isKeyword(next, second)
       if (isClause || (second === undefined && /^\d/.test(next?.text ?? ''))) throw clauseUnsupported(clause)
     }
   }
 
-  /** Return whether FROM begins the clause here. In `a IS DISTINCT FROM b` it does not. */
+  /** Return whether the current token FROM begins the FROM clause. In `a IS DISTINCT FROM b` it does not. */
   #isFrom(): boolean {
     const before = this.#tokens[this.#at - 1]
     return this.#isWord('FROM') && this.#here()!.depth === 0 && !isKeyword(before, 'DISTINCT')
@@ -187,8 +191,7 @@ function nameIn({ kind, text }: Token): string {
   if (kind === 'word') return text
   const mark = text[0]!
   const marks = text.split(mark).length - 1
-  if (marks % 2 === 1)
-    throw invalidInput(`query of the view: the name ${quote(text)} is not closed by ${mark}`)
+  if (marks % 2 === 1) throw invalidInput(`query of the view: the name ${quote(text)} has no closing ${mark}`)
   const name = text.slice(1, -1).replaceAll(mark + mark, mark)
   if (name === '') throw invalidInput('query of the view: a name between quotes is empty')
   return name
@@ -205,9 +208,9 @@ function columnsOf(named: readonly [name: string, expression: string][]): ViewQu
 
 function clauseUnsupported(clause: string): SheafError {
   return unsupported(
-    `a view cannot have ${clause}: it has one row for each row of its source that passes WHERE`,
+    `the query of a view cannot have ${clause}, because a view has one row for each source row that passes WHERE`,
     {
-      hint: 'write the clause into queries of the view',
+      hint: 'use this clause in queries that read the view',
     },
   )
 }
@@ -219,12 +222,15 @@ const reserved = new Set(
   ),
 )
 
-/** Return a name as it is written in a query: in quotes unless it is a plain word in lower case. */
+/** Return the SQL text of a name. The name is in quotes unless it is a plain word in lower case. */
 function nameText(name: string): string {
   return /^[a-z_][a-z0-9_]*$/.test(name) && !reserved.has(name) ? name : inBackticks(name)
 }
 
-/** Return the SELECT that `readSelect` parses to this query. `all`: the columns of the view if the query names none. */
+/**
+ * Return a query as a SELECT, which `readSelect` can parse. `all`: the columns of the view if the query has no list of
+ * columns.
+ */
 export function selectText({ table, columns, filter }: ViewQuery, all: readonly string[]): string {
   const list = projectionsOf({ columns }, all).map(({ output_column: name, expression }) =>
     expression === nameText(name) ? expression : `${expression} AS ${nameText(name)}`,
@@ -233,7 +239,10 @@ export function selectText({ table, columns, filter }: ViewQuery, all: readonly 
   return `SELECT ${list.join(', ')} FROM ${table.map(nameText).join('.')}${where}`
 }
 
-/** Return the columns of a view, and the expression of each. `all`: the columns of the view if the query names none. */
+/**
+ * Return the columns of a view with their expressions. `all`: the columns of the view if the query has no list of
+ * columns.
+ */
 export function projectionsOf(
   { columns }: Pick<ViewQuery, 'columns'>,
   all: readonly string[],

@@ -1,9 +1,11 @@
 /**
- * How calls travel over HTTP: which parts of a request are path, query and body, and what the body of a reply is. Reading and writing are
- * inverses; both follow the table of operations.
+ * Converts calls to parts of HTTP requests (path, query and body) and back, and replies to bodies and back. Writing and
+ * reading are inverse functions. The table of operations defines both.
  *
- * - `identity` and `context` travel as header fields, which are up to the adapter. A JSON body may have them as well.
- * - Values in both path and body must agree. If both query and body have a field, the body takes precedence.
+ * - `identity` and `context` are sent as header fields. The adapter reads and writes these fields. A JSON body may also
+ *   have `identity` and `context`.
+ * - If both path and body have a value, the values must be equal. If both query and body have a field, the body takes
+ *   precedence.
  */
 import { invalidInput, quote } from '../errors.js'
 import {
@@ -21,16 +23,17 @@ import type { Shape } from './shape.js'
 
 /** The parts of an HTTP request. */
 export interface WireParts {
-  /** The segments for `{placeholders}`, still percent-encoded. */
+  /** By placeholder of the route: the segment of the path, still percent-encoded. */
   readonly segments: Readonly<Record<string, string>>
   readonly query: URLSearchParams
-  /** The parsed JSON body; undefined if there is none. */
+  /** The parsed JSON body; undefined if the request has no body. */
   readonly body: unknown
 }
 
 /**
- * Assemble a request from its parts, without validating it. Throws InvalidInput for parts that are malformed or contradict each other, and
- * for an unknown query parameter. With `skipped`, unknown parameters are added to `skipped` instead.
+ * Assemble a request from its parts, without validating the request. Throws InvalidInput for malformed parts, for parts
+ * that contradict each other, and for unknown query parameters. If `skipped` is given, names of unknown parameters are
+ * added to this array instead.
  */
 export function readRequest(
   entry: OperationEntry,
@@ -73,14 +76,17 @@ function bodyFields(entry: OperationEntry, body: unknown): Record<string, unknow
   return body as Record<string, unknown>
 }
 
-/** Read the id. A path without `{id}` names the root. The path alone names a transaction, because clients put a table id into the body. */
+/**
+ * Read the id of the object. A path without `{id}` names the root. For transactions, an id in the body is ignored,
+ * because clients send the id of a table there.
+ */
 function readId(entry: OperationEntry, parts: WireParts, fromBody: unknown): unknown {
   const delimiter = parts.query.get('delimiter') ?? defaultDelimiter
   const path = decodeSegment(parts.segments.id ?? encodeURIComponent(delimiter))
   if (entry.target === 'transaction' || fromBody === undefined || fromBody === null)
     return parseId(path, delimiter)
   const isPath = Array.isArray(fromBody) && fromBody.every(name => typeof name === 'string')
-  // Clients that write all fields send an empty id in the body.
+  // Some clients write all fields, so the body has an empty id if their caller did not set it.
   if (isPath && fromBody.length === 0) return parseId(path, delimiter)
   return isPath ? agreeOnId(path, fromBody, delimiter) : fromBody
 }
@@ -90,7 +96,10 @@ function agreeOnIndex(fromPath: string, fromBody: unknown): string {
   throw invalidInput(`index_name in the path is ${quote(fromPath)} but in the body ${quote(fromBody)}`)
 }
 
-/** Convert a query parameter to a value. A text that fits no value is returned as it is, and validation refuses it. */
+/**
+ * Convert a query parameter to a value of `shape`. A text that does not fit is returned unchanged; validation refuses
+ * it.
+ */
 function fromText(shape: Shape, texts: readonly string[]): unknown {
   switch (shape.kind) {
     case 'accept':
@@ -126,7 +135,7 @@ export interface WireRequest {
   readonly method: 'GET' | 'POST'
   /** Path and query, percent-encoded. */
   readonly path: string
-  /** JSON text; null if the body is Arrow data, or if there is none. */
+  /** JSON text; null if the body is Arrow data, or if the request has no body. */
   readonly body: string | null
 }
 
@@ -175,7 +184,7 @@ function withArrays(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withArrays(item)]))
 }
 
-/** Return the JSON body of a reply: each field under all its names, or the bare value of an operation that has one. */
+/** Return the JSON body of a reply: each field under all its names, or the bare value if the operation returns one. */
 export function writeReply(entry: OperationEntry, reply: unknown): unknown {
   if (entry.response?.kind !== 'object') return reply
   const body = { ...(reply as Record<string, unknown>) }
@@ -186,7 +195,7 @@ export function writeReply(entry: OperationEntry, reply: unknown): unknown {
   return body
 }
 
-/** Read the reply in a JSON body. Throws InvalidInput for a body that is not a valid reply. */
+/** Read the reply from a JSON body. Throws InvalidInput for a body that is not a valid reply. */
 export function readReply(entry: OperationEntry, body: unknown, name: string): unknown {
   if (entry.response === null) return undefined
   const reply = entry.bare === undefined ? body : { [entry.bare]: body }

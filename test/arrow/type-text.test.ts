@@ -110,8 +110,8 @@ describe('schema', () => {
   })
 
   test.each([
-    [{ a: 7 }, /column "a": got 7/],
-    [{ a: ['string', 'int64'] }, /column "a": a list has one type/],
+    [{ a: 7 }, /column "a": expected an object of columns, got 7/],
+    [{ a: ['string', 'int64'] }, /column "a": a list must have exactly one type/],
     ['string', /got "string"/],
     [{ meta: { lang: 'txt' } }, /column "meta": column "lang": "txt"/],
   ])('refuses %j', (columns, expected) => {

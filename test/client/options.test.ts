@@ -383,13 +383,13 @@ describe('an invalid argument is an error with the names that the caller typed',
     ['search()', () => (t.search as () => unknown)(), 'search needs a vector or words to search for'],
     ["limit('5')", () => search().limit('5' as never), 'limit must be an integer >= 0, got "5"'],
     ['offset(-1)', () => search().offset(-1), 'offset must be an integer >= 0, got -1'],
-    ["select('name')", () => search().select('name' as never), 'select: columns are an array of names'],
+    ["select('name')", () => search().select('name' as never), 'select: columns must be an array of names'],
     [
       'groupBy of an array',
       () => search().groupBy(['id'] as never),
       'groupBy takes names as separate arguments, got ["id"]',
     ],
-    ['where of nothing', () => search().where(undefined as never), 'where: a condition is SQL text'],
+    ['where of nothing', () => search().where(undefined as never), 'where: a condition must be SQL text'],
     [
       'distanceRange(null)',
       () => search().distanceRange(null as never, 1),
@@ -486,7 +486,7 @@ describe('an option of another engine gets an error with the name of Sheaf’s o
     [
       "search(v, 'vector')",
       () => (t.search as (...all: unknown[]) => unknown)([1, 2], 'vector'),
-      'say more by steps',
+      'set options by further calls',
     ],
     ...(['where', 'limit', 'select'] as const).map(
       (name, i) =>

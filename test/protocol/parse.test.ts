@@ -65,7 +65,7 @@ describe('messages have path, expectation and actual value', () => {
       { tags: [] },
       'plot: tags must be an array of at least 1 element, got []',
     ],
-    ['duplicates', point, { x: 1, tags: ['a', 'a'] }, 'plot: tags must not name "a" twice'],
+    ['duplicates', point, { x: 1, tags: ['a', 'a'] }, 'plot: tags must not contain "a" twice'],
     ['a tuple', tuple(string(), string()), ['a'], 'plot must be an array of exactly 2 elements, got ["a"]'],
     [
       'NaN in a vector',
@@ -143,7 +143,7 @@ describe('the normal form', () => {
     expect(parse(point, { x: 1, why: 2 }, 'plot')).toStrictEqual({ x: 1, y: 2 })
     expect(parse(point, { x: 1, y: 2, why: 2 }, 'plot')).toStrictEqual({ x: 1, y: 2 })
     expect(message(point, { x: 1, y: 3, why: 2 })).toBe(
-      'plot must not have both y and why with different values: they mean the same',
+      'plot must not have both y and why with different values, because they are names of the same field',
     )
     expect(parse(point, { x: 1, y: null, why: 2 }, 'plot')).toStrictEqual({ x: 1, y: 2 })
   })
@@ -235,8 +235,8 @@ describe('hostile input', () => {
     const value = JSON.parse('{"x": 1, "__proto__": {"y": 5}}')
     expect(message(point, value)).toContain('plot: __proto__ is not a known field')
     const named_ = JSON.parse('{"__proto__": {"polluted": true}}')
-    expect(message(json, named_)).toBe('plot: __proto__ must not be a name')
-    expect(message(record(json), named_)).toBe('plot: __proto__ must not be a name')
+    expect(message(json, named_)).toBe('plot: __proto__ is not allowed as a name')
+    expect(message(record(json), named_)).toBe('plot: __proto__ is not allowed as a name')
     expect(({} as Record<string, unknown>).polluted).toBeUndefined()
   })
 
@@ -249,7 +249,7 @@ describe('hostile input', () => {
   })
 
   test('a record is bounded', () => {
-    expect(message(record(string(), 10), { abc: 'defghijk' })).toBe('plot must hold at most 10 characters')
+    expect(message(record(string(), 10), { abc: 'defghijk' })).toBe('plot must have at most 10 characters')
     expect(parse(record(string(), 10), { abc: 'defghij' }, 'plot')).toStrictEqual({ abc: 'defghij' })
   })
 

@@ -121,7 +121,7 @@ describe('columns', () => {
   })
 
   test('A-060 a name twice is refused', () => {
-    expect(() => query({ columns: ['a', 'a'] })).toThrow('columns must not name "a" twice')
+    expect(() => query({ columns: ['a', 'a'] })).toThrow('columns must not contain "a" twice')
   })
 
   test('A-062 both are refused', () => {

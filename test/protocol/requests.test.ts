@@ -59,7 +59,7 @@ test('A-118 the target of a rename under either name', () => {
     to_root: true,
   })
   expect(refusal('renameTable', { new_table_name: 'u', new_namespace_id: ['n'], to_root: true })).toContain(
-    'leave out new_namespace_id or to_root',
+    'must not have both new_namespace_id and to_root',
   )
 })
 
@@ -82,7 +82,7 @@ describe('rows', () => {
       ['a', '1'],
       ['a', '2'],
     ]
-    expect(refusal('updateTable', { updates: twice })).toBe('updateTable: updates must not name "a" twice')
+    expect(refusal('updateTable', { updates: twice })).toBe('updateTable: updates must not contain "a" twice')
   })
 
   test('A-113 a delete needs a predicate', () => {

@@ -374,7 +374,10 @@ export function changesSuite({ name, open }: Door): void {
         for (const method of methods) {
           const given = [[{ id: 1n }], 'id = 1'].slice(0, Math.max(1, first[method]!.length))
           const refused = await failure((async () => first[method]!(...given))())
-          expect(refused, method).toMatchObject({ code: 13, hint: 'open the table again to change it' })
+          expect(refused, method).toMatchObject({
+            code: 13,
+            hint: 'open the newest version to change the table: openTable(name)',
+          })
         }
         expect(await table.version()).toBe(1)
       })

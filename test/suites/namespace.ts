@@ -451,7 +451,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
           code: 12,
           hint: 'did you mean "name"?',
         })
-        expect(() => table.query().select(['id', 'id'])).toThrow('select must not name "id" twice')
+        expect(() => table.query().select(['id', 'id'])).toThrow('select must not contain "id" twice')
       })
 
       test('A-064 a past version gives the rows it had', async () => {

@@ -155,9 +155,9 @@ export function queriesSuite({ name, open }: Door): void {
           code: 13,
           message: 'at most 1000 expressions can be selected, got 1001',
         })
-        expect(() => shop.query().select({})).toThrow('select: no column is named')
-        expect(() => shop.query().select([])).toThrow('select: no column is named')
-        expect(() => shop.query().orderBy()).toThrow('orderBy: no column is named')
+        expect(() => shop.query().select({})).toThrow('select: the list of columns is empty')
+        expect(() => shop.query().select([])).toThrow('select: the list of columns is empty')
+        expect(() => shop.query().orderBy()).toThrow('orderBy: no sort key is given')
       })
 
       test('an error in an expression names its column and its position', async () => {
@@ -495,7 +495,7 @@ export function queriesSuite({ name, open }: Door): void {
       expect(first).toEqual(await shop.query().where("city = 'Bonn' AND id > 1").select(plain).toArray())
       expect(first.length).toBeGreaterThan(0)
       expect(() => shop.query().select(columns).where('id = ?', [1])).toThrow(
-        /other SQL of the query has parameters already/,
+        /other SQL of the query already has parameter values/,
       )
     })
 
@@ -749,7 +749,7 @@ export function queriesSuite({ name, open }: Door): void {
       ['too many', 'id = ?', [1, 2], '2 parameters are given, 1 are used'],
       ['an unused name', 'id = :a', { a: 1, b: 2 }, '"b" is given'],
       ['no values', 'id = $1', undefined, 'no value is given for $1'],
-      ['another kind', 'id = :a', [1], 'the values are an array; :a needs an object'],
+      ['another kind', 'id = :a', [1], 'the parameter values are an array, but :a needs an object'],
       ['a text that is not one expression', 'id = 1) OR (id = 2', undefined, ''],
     ])('%s: refused in the first and in the second of two conditions', async (_, filter, values, message) => {
       const one: readonly unknown[] = ['id > ?', [0]]
