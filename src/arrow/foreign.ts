@@ -83,7 +83,10 @@ export function isForeignArrow(value: unknown): boolean {
   return isTable(value) || isBatch(value)
 }
 
-/** Return a Schema of apache-arrow as plain data. Returns null if the value is none. Throws `Unsupported` for types that Sheaf does not support. */
+/**
+ * Return a Schema of apache-arrow as plain data. Returns null if the value is none. Throws `Unsupported` for types that
+ * Sheaf does not support.
+ */
 export function fromForeignSchema(value: unknown): Schema | null {
   return isSchema(value) && value.fields.length > 0 ? readSchema(value) : null
 }

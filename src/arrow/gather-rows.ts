@@ -1,7 +1,7 @@
 /**
- * Reads some rows of a column from the buffers of a data file, and no more bytes than these rows need. The position of a
- * value of fixed width is computed from its row number. The position of a text or a list is read from the offsets. The
- * caller reads the bytes. Consecutive rows are copied together.
+ * Reads some rows of a column from the buffers of a data file, and no more bytes than these rows need. The position of
+ * a value of fixed width is computed from its row number. The position of a text or a list is read from the offsets.
+ * The caller reads the bytes. Consecutive rows are copied together.
  *
  * A generator requests bytes, yields until they are available, and continues. Each yield is one read that depends on
  * the previous read. Children of one parent request their bytes together.
@@ -130,7 +130,9 @@ class Gatherer {
     }
   }
 
-  /** Gather the elements of a fixed_size_list. If they have a fixed width, all elements of a row are read as one cell. */
+  /**
+   * Gather the elements of a fixed_size_list. If they have a fixed width, all elements of a row are read as one cell.
+   */
   *#elements(
     { type, children }: WireField,
     node: number,

@@ -1,6 +1,6 @@
 /**
- * Reads schemas from JSON in either dialect (`schema-json.ts`). In the namespace dialect, which has no units, `timestamp`
- * and `duration` are in us, `time32` in ms, `time64` in us, and `interval` is month_day_nano.
+ * Reads schemas from JSON in either dialect (`schema-json.ts`). In the namespace dialect, which has no units,
+ * `timestamp` and `duration` are in us, `time32` in ms, `time64` in us, and `interval` is month_day_nano.
  */
 import { invalidInput, nearestName, quote, type SheafError, unsupported } from '../errors.js'
 import { isDecimal } from './decimal.js'

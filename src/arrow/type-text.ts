@@ -18,18 +18,13 @@ interface ColumnTypeText {
 /**
  * Parse the type of a column.
  *
- * | text | type |
- * |---|---|
- * | `bool`, `string`, `binary`, `date` | the type of this name; `date` is date32 |
- * | `int8` to `int64`, `uint8` to `uint64`, `float16`, `float32`, `float64` | a number |
- * | `timestamp`, `timestamp(us)`, `timestamp(us, UTC)` | a time in `s`, `ms` (default), `us` or `ns`, with or without a timezone |
- * | `time`, `time(us)`; `duration`, `duration(us)` | a time of day, a duration; default `ms` |
- * | `decimal(10, 2)` | a decimal with 10 digits, of which 2 follow the point |
- * | `binary(16)` | 16 bytes |
- * | `vector(768)`, `vector(768, float16)` | 768 numbers, default float32 |
- * | `map(string, int64)` | pairs |
- * | `string[]`, `string![]` | a list, with or without null in it |
- * | any type followed by `!` | without null |
+ * | text | type | |---|---| | `bool`, `string`, `binary`, `date` | the type of this name; `date` is date32 | | `int8`
+ * to `int64`, `uint8` to `uint64`, `float16`, `float32`, `float64` | a number | | `timestamp`, `timestamp(us)`,
+ * `timestamp(us, UTC)` | a time in `s`, `ms` (default), `us` or `ns`, with or without a timezone | | `time`,
+ * `time(us)`; `duration`, `duration(us)` | a time of day, a duration; default `ms` | | `decimal(10, 2)` | a decimal
+ * with 10 digits, of which 2 follow the point | | `binary(16)` | 16 bytes | | `vector(768)`, `vector(768, float16)` |
+ * 768 numbers, default float32 | | `map(string, int64)` | pairs | | `string[]`, `string![]` | a list, with or without
+ * null in it | | any type followed by `!` | without null |
  *
  * `place`: the column, for the error. Throws `InvalidInput` for other text, with the right form.
  */

@@ -157,12 +157,12 @@ describe('without a schema', () => {
     [
       'NaN in a vector',
       [{ vector: [1, 2] }, { vector: [1, Number.NaN] }],
-      /^row 1: vector "vector" holds NaN$/,
+      /^row 1: vector "vector" contains NaN$/,
     ],
     [
       'infinity in a typed vector',
       [{ v: Float32Array.of(1, Number.POSITIVE_INFINITY) }],
-      /^row 0: vector "v" holds Infinity$/,
+      /^row 0: vector "v" contains Infinity$/,
     ],
     [
       'vectors of several lengths',
@@ -444,7 +444,7 @@ describe('with a schema', () => {
     expect(columns[0]!.dictionary!.length).toBe(2)
     const many = Array.from({ length: 129 }, (_, i) => ({ c: `w${i}` }))
     expect(refusal(() => rowsToBatch(many, schemaOf(words))).message).toMatch(
-      /^row 128: column "c" has more than the 128 distinct values its int8 indices can tell apart$/,
+      /^row 128: column "c" has more than 128 distinct values, the maximum for its int8 indices$/,
     )
   })
 
@@ -560,7 +560,7 @@ describe('many rows', () => {
     const unknown = Array.from({ length: 3000 }, (_, i) => (i === 2999 ? { id: i, no: 1 } : { id: i }))
     await expect(converted(unknown, { schema })).rejects.toThrow(/^row 2999 has the unknown key "no"$/)
     const nan = Array.from({ length: 1500 }, (_, i) => ({ vector: [1, i === 1400 ? Number.NaN : 2] }))
-    await expect(converted(nan)).rejects.toThrow(/^row 1400: vector "vector" holds NaN$/)
+    await expect(converted(nan)).rejects.toThrow(/^row 1400: vector "vector" contains NaN$/)
     const short = Array.from({ length: 1500 }, (_, i) => ({ vector: i < 1400 ? [1, 2] : [1] }))
     await expect(converted(short)).rejects.toThrow(/^row 1400: column "vector" holds a vector of 1 numbers/)
   })
