@@ -19,7 +19,10 @@ test.each([
   [{ fields: [{ name: 'a', nullable: true }] }, /"a" has the invalid type undefined/],
   [{ fields: [field({ kind: 'zork' })] }, /"a".*zork/],
   [{ fields: [field({ kind: 'constructor' })] }, /"a"/],
-  [{ fields: [field({ kind: 'int', bits: 7, signed: true })] }, /"a": the property bits of the type int must not be 7/],
+  [
+    { fields: [field({ kind: 'int', bits: 7, signed: true })] },
+    /"a": the property bits of the type int must not be 7/,
+  ],
   [{ fields: [field({ kind: 'fixed_size_list', size: -1, child: field(int) })] }, /size .* must not be -1/],
   [
     { fields: [field({ kind: 'list', large: false, child: field({ kind: 'int' }, 'item') })] },

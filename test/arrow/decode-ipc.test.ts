@@ -80,7 +80,11 @@ describe('input that is not an Arrow body', () => {
       Buffer.from('{"id": [1, 2, 3]}'),
       /not an arrow stream: expected ff ff ff ff at byte 0, got 7b 22 69 64/,
     ],
-    ['a stream of the format before Arrow 0.15', legacy(stream), /the format before 0\.15/],
+    [
+      'a stream of the format before Arrow 0.15',
+      legacy(stream),
+      /the legacy IPC format of Arrow versions before 0\.15/,
+    ],
     ['one byte', Uint8Array.of(1), /cut off at byte 1/],
     ['an end of stream alone', Uint8Array.of(255, 255, 255, 255, 0, 0, 0, 0), /no schema before byte/],
     ['a file cut off', file.subarray(0, file.length - 20), /arrow file cut off: it does not end with ARROW1/],
@@ -292,7 +296,7 @@ describe('broken columns', () => {
       [3, 0],
       [0, 0, 8, 4],
       body(),
-      /has 3 rows in a batch of 4/,
+      /has 3 rows, but its batch has 4/,
       4,
     ],
     [
