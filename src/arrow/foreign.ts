@@ -248,9 +248,12 @@ function readBatch({ data }: ForeignBatch, schema: Schema): Batch {
     )
   }
   if (data.nullBitmap && countNulls(data) > 0) {
-    throw unsupported('record batches with null rows, made from a struct column,', {
-      hint: 'filter the null rows out first',
-    })
+    throw unsupported(
+      'Sheaf does not support record batches that were made from a struct column with null rows',
+      {
+        hint: 'filter the null rows out first',
+      },
+    )
   }
   const columns = schema.fields.map((field, i) =>
     readColumn(field.type, data.children[i]!, data.length, field.name),

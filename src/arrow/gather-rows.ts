@@ -1,7 +1,7 @@
 /**
- * Reads some rows of a column from the buffers of a data file. It reads only the bytes that these rows need. The position
- * of a value of fixed width is computed from its row number. The position of a text or a list is read from the offsets.
- * Consecutive rows are copied together.
+ * Reads some rows of a column from the buffers of a data file. It reads only the bytes that these rows need. The
+ * position of a value of fixed width is computed from its row number. The position of a text or a list is read from the
+ * offsets. Consecutive rows are copied together.
  *
  * The functions are generators and do no I/O. A generator requests bytes, then yields. The caller reads the bytes and
  * resumes the generator. The requests before one yield are independent, so the caller can read them concurrently. The

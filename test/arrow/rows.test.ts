@@ -452,7 +452,7 @@ describe('with a schema', () => {
 
   test('a schema that names a column twice is refused', () => {
     const twice: Schema = { fields: [...schemaOf(utf8).fields, ...schemaOf(utf8).fields] }
-    expect(refusal(() => rowsToBatch([], twice)).message).toMatch(/names a column twice/)
+    expect(refusal(() => rowsToBatch([], twice)).message).toMatch(/two columns with the same name/)
   })
 
   test('metadata of schema and fields stays', () => {
