@@ -61,7 +61,7 @@ describe('an lz4 frame', () => {
   test('never writes past the length announced', () => {
     const frame = encodeLz4Frame(new Uint8Array(1000))
     expect(() => decodeLz4Frame(frame, 999, 0)).toThrow(/sequence reaches outside/)
-    expect(() => decodeLz4Frame(frame, 1001, 0)).toThrow(/header says 1000 bytes, but 1001 were announced/)
+    expect(() => decodeLz4Frame(frame, 1001, 0)).toThrow(/decodes to 1000 bytes, but 1001 were announced/)
   })
 
   test('with a checksum that differs is refused, naming the byte', () => {
