@@ -3,13 +3,13 @@
  * it a reader reads the footer, then exactly the columns that it needs, and verifies them.
  *
  * The layout is stored in the footer's custom metadata under `sheaf:layout`, as JSON:
- *   {"v":2, "blocks":[bytes, ...], "batches":[[rows, nodes, buffers, crcs], ...], "dictionaries":[[id, nodes, buffers, crc], ...],
- *    "zones":[[column, [[least, greatest, nulls, ...], ...]], ...]}
+ *   {"v":2, "blocks":[bytes, ...], "batches":[[rows, nodes, buffers, crcs], ...],
+ *    "dictionaries":[[id, nodes, buffers, crc], ...], "zones":[[column, [[least, greatest, nulls, ...], ...]], ...]}
  *   blocks:  block size in bytes of each buffer of a batch (block-sums.ts)
  *   nodes:   length and null count of every field node, flat, depth first
  *   buffers: length in bytes of every buffer; each buffer starts at the next multiple of 64 after the previous buffer
- *   crc:     CRC-32 of the bytes of a top-level column, from the start of its first buffer to the end of its last buffer,
- *            including the padding between them; 0 for a column without bytes
+ *   crc:     CRC-32 of the bytes of a top-level column, from the start of its first buffer to the end of its last
+ *            buffer, including the padding between them; 0 for a column without bytes
  *   zones:   optional; min/max statistics of the stretches of each batch, in order (sql/zones/stretches.ts)
  */
 import { corrupted } from '../errors.js'

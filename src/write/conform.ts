@@ -1,6 +1,6 @@
 /**
- * Makes incoming batches fit a table: columns in the table's order, lossless casts to its types, no null in columns that are not
- * nullable, no NaN or infinity in vectors.
+ * Makes incoming batches fit a table: columns in the table's order, lossless casts to its types, no null in columns
+ * that are not nullable, no NaN or infinity in vectors.
  */
 import { type Batch, type Column, isValid } from '../arrow/column.js'
 import { nullColumn } from '../arrow/fill.js'
@@ -15,8 +15,8 @@ import { definingPart } from './definitions.js'
 import { castColumn, castRefusal } from './lossless-cast.js'
 
 /**
- * Check whether rows of a schema fit a table. Throws `ColumnNotFound` for unknown columns, `SchemaValidation` for repeated
- * columns, for types without a lossless cast, and for missing columns that are not nullable.
+ * Check whether rows of a schema fit a table. Throws `ColumnNotFound` for unknown columns, `SchemaValidation` for
+ * repeated columns, for types without a lossless cast, and for missing columns that are not nullable.
  */
 export function checkFits(incoming: Schema, schema: Schema): void {
   checkColumns(incoming, schema)
@@ -53,8 +53,8 @@ export function fittingSchema(incoming: Schema, schema: Schema): Schema {
 }
 
 /**
- * Return `batch` with exactly the fields of `schema`; missing nullable fields become null. `rows`: how messages number the rows.
- * Throws `SchemaValidation`.
+ * Return `batch` with exactly the fields of `schema`; missing nullable fields become null. `rows`: how messages number
+ * the rows. Throws `SchemaValidation`.
  */
 export function conformBatch(batch: Batch, schema: Schema, rows: RowNumbering): Batch {
   const columns = schema.fields.map(field => conformColumn(batch, field, rows))
@@ -80,8 +80,9 @@ export async function* conformBatches(
 }
 
 /**
- * Return the schema of a table created from rows of `incoming`. Columns of type null become nullable. No column is computed, even
- * if it was in its old table: copied rows bring its values. Throws `SchemaValidation` for names that a table cannot have.
+ * Return the schema of a table created from rows of `incoming`. Columns of type null become nullable. No column is
+ * computed, even if it was in its old table: copied rows bring its values. Throws `SchemaValidation` for names that a
+ * table cannot have.
  */
 export function schemaOfTable(incoming: Schema): Schema {
   checkNames(incoming)
@@ -92,7 +93,9 @@ export function schemaOfTable(incoming: Schema): Schema {
   return { ...incoming, fields }
 }
 
-/** Check that names are unique, not empty and not reserved for columns that queries compute. Throws `SchemaValidation`. */
+/**
+ * Check that names are unique, not empty and not reserved for columns that queries compute. Throws `SchemaValidation`.
+ */
 export function checkNames(schema: Schema): void {
   const seen = new Set<string>()
   for (const { name } of schema.fields) {
@@ -137,8 +140,8 @@ function float16Values(child: Column, count: number): Float32Array {
 }
 
 /**
- * Refuse NaN and infinity in vectors, which would have no distance: in columns, struct fields and lists. `counts`: whether the
- * value that contains a vector is not null.
+ * Refuse NaN and infinity in vectors, which would have no distance: in columns, struct fields and lists. `counts`:
+ * whether the value that contains a vector is not null.
  */
 function checkVectors(column: Column, place: Place, counts: (index: number) => boolean): void {
   const { type, children, offsets } = column

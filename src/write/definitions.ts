@@ -38,7 +38,9 @@ export function definitionOf({ name, metadata }: Pick<Field, 'name' | 'metadata'
   }
 }
 
-/** Return whether every value of the column comes from its definition, now and later, so that no caller can write it. */
+/**
+ * Return whether every value of the column comes from its definition, now and later, so that no caller can write it.
+ */
 export function isMaintained(field: Pick<Field, 'name' | 'metadata'>): boolean {
   const definition = definitionOf(field)
   return definition?.kind === 'computed' || definition?.column.auto_backfill === true

@@ -17,8 +17,8 @@ const folders = [
 ]
 
 /**
- * Delete the files of Sheaf and Lance engines at `location`, and no others. Safe to repeat after any failure. Returns whether
- * all are deleted; skips files that cannot be deleted now.
+ * Delete the files of Sheaf and Lance engines at `location`, and no others. Safe to repeat after any failure. Returns
+ * whether all are deleted; skips files that cannot be deleted now.
  */
 export async function deleteTableFiles(store: BlobStore, location: string): Promise<boolean> {
   let isGone = true

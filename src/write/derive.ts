@@ -49,8 +49,8 @@ export function soleBatch(field: TableField, column: Column): Batch {
 const callsAtOnce = 4
 
 /**
- * Return how to compute columns that share one definition. An unknown function gives nulls. Throws `ColumnNotFound` for a missing
- * input column.
+ * Return how to compute columns that share one definition. An unknown function gives nulls. Throws `ColumnNotFound` for
+ * a missing input column.
  */
 export function deriving(
   definition: Definition,
@@ -97,8 +97,8 @@ export function filledWith(field: TableField, schema: TableSchema): readonly Tab
 }
 
 /**
- * Refuse a schema change that gives a computed column other inputs: a column of another type, another column with the name of an
- * input, or none. Throws `SchemaValidation` and names the computed column.
+ * Refuse a schema change that gives a computed column other inputs: a column of another type, another column with the
+ * name of an input, or none. Throws `SchemaValidation` and names the computed column.
  */
 export function checkDependents(before: TableSchema, after: TableSchema, deriver: Deriver): void {
   for (const field of after.fields) {

@@ -1,7 +1,8 @@
 /**
  * Lossless casts between types without children. `lossless-cast.ts` has lists, structs, maps and dictionaries.
  *
- * A value fits if the new type has exactly the same number, instant, text or bytes. Only elements of vectors are rounded.
+ * A value fits if the new type has exactly the same number, instant, text or bytes. Only elements of vectors are
+ * rounded.
  */
 import { bitmapBytes } from '../arrow/bits.js'
 import type { Column, Values } from '../arrow/column.js'
@@ -135,8 +136,8 @@ function numbersOf({ type, values, length }: Column): Float32Array | Float64Arra
 }
 
 /**
- * As `numbersOf`, for numbers that will be rounded to at most 24 bits. The low bits of large integers become a sticky bit, because
- * rounding twice could turn a value above or below a tie into a tie.
+ * As `numbersOf`, for numbers that will be rounded to at most 24 bits. The low bits of large integers become a sticky
+ * bit, because rounding twice could turn a value above or below a tie into a tie.
  */
 function numbersToRound(column: Column): Float32Array | Float64Array {
   const numbers = numbersOf(column)
@@ -171,8 +172,8 @@ function wholeFloats({ column, to, present, refuse }: ValueCast): Column {
 // ---- integers of any unit
 
 /**
- * For integers, decimals, dates, times, timestamps and durations: all are integers that count units. Null if the units of the two
- * types do not measure the same quantity.
+ * For integers, decimals, dates, times, timestamps and durations: all are integers that count units. Null if the units
+ * of the two types do not measure the same quantity.
  */
 function counts(from: DataType, to: DataType): Cast | null {
   const ratio = unitRatio(from, to)

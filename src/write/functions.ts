@@ -25,7 +25,10 @@ interface NamedFunction {
   readonly version?: string
 }
 
-/** A function that returns the value for one row; undefined becomes null. If it throws, the call or job fails and names the row. */
+/**
+ * A function that returns the value for one row; undefined becomes null. If it throws, the call or job fails and names
+ * the row.
+ */
 export interface RowFunction extends NamedFunction {
   readonly batch?: undefined
   readonly call: (row: FunctionInput, call: FunctionCall) => unknown
@@ -42,8 +45,8 @@ export interface BatchFunction extends NamedFunction {
 }
 
 /**
- * A function that fills virtual columns, for the option `functions` of `connect`. It must return the same value for the same row:
- * rows are computed again if their commit lost a race.
+ * A function that fills virtual columns, for the option `functions` of `connect`. It must return the same value for the
+ * same row: rows are computed again if their commit lost a race.
  *
  *     const embed = { name: 'embed', batch: 64, call: async rows => model.embed(rows.map(row => row.title)) }
  *     const ns = await connect('./data', { functions: [embed] })

@@ -1,9 +1,9 @@
 /**
- * Sessions that callers continue with a token: multipart uploads and read sessions. Each one pins the slot in which it began, so
- * that its files are kept (write/pins).
+ * Sessions that callers continue with a token: multipart uploads and read sessions. Each one pins the slot in which it
+ * began, so that its files are kept (write/pins).
  *
- * A process releases a session that had no request for a while, by its monotonic clock. The next request pins it again, in this
- * process or another. The end of a session is not recorded anywhere.
+ * A process releases a session that had no request for a while, by its monotonic clock. The next request pins it again,
+ * in this process or another. The end of a session is not recorded anywhere.
  */
 import type { Clock } from '../primitives/clock.js'
 
@@ -50,8 +50,9 @@ export class Holds {
   }
 
   /**
-   * Run a request of a session that began in `slot`, while a pin keeps the session's files. Rejects as `pin` does if the slot cannot be
-   * pinned. `pin` or `work` must check whether the files still exist: garbage collection may have run before the pin was written.
+   * Run a request of a session that began in `slot`, while a pin keeps the session's files. Rejects as `pin` does if
+   * the slot cannot be pinned. `pin` or `work` must check whether the files still exist: garbage collection may have
+   * run before the pin was written.
    */
   async run<T>(id: string, slot: number, work: () => Promise<T>): Promise<T> {
     const { pin, clock } = this.#options

@@ -1,4 +1,7 @@
-/** Counts the bytes of one commit that are inline in the slot, in addition to its rows (STORAGE S11). The rest goes into files. */
+/**
+ * Counts the bytes of one commit that are inline in the slot, in addition to its rows (STORAGE S11). The rest goes into
+ * files.
+ */
 import { inlineBytes } from './stage.js'
 
 /** The inline bytes that one commit has left. */

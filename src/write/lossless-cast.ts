@@ -33,14 +33,17 @@ export function castRefusal(from: DataType, to: DataType, path: string): SheafEr
 }
 
 /**
- * Cast `column` to the type of `field`. `place`: its name and rows in messages. Throws `SchemaValidation` for types without a
- * cast, for a value that does not fit the new type, and for a null if the field is not nullable.
+ * Cast `column` to the type of `field`. `place`: its name and rows in messages. Throws `SchemaValidation` for types
+ * without a cast, for a value that does not fit the new type, and for a null if the field is not nullable.
  */
 export function castColumn(column: Column, field: Field, place: Place): Column {
   return castField(column, field, place, null, false)
 }
 
-/** `within`: the rows that are cast; values of other rows are arbitrary. `rounds`: whether numbers may be rounded to the nearest float. */
+/**
+ * `within`: the rows that are cast; values of other rows are arbitrary. `rounds`: whether numbers may be rounded to the
+ * nearest float.
+ */
 function castField(column: Column, field: Field, place: Place, within: Present, rounds: boolean): Column {
   const made = cast(column, field.type, place, within, rounds)
   if (field.nullable || made.nullCount === 0) return made
@@ -49,7 +52,8 @@ function castField(column: Column, field: Field, place: Place, within: Present, 
       throw schemaMismatch(`${place.rowName(row)}: column ${quote(place.path)} may not be null`)
     }
   }
-  // Only rows outside of `within` are null, so the column needs no validity bitmap. Dictionary columns keep it: their null indices may be out of bounds.
+  // Only rows outside of `within` are null, so the column needs no validity bitmap. Dictionary columns keep it: their
+  // null indices may be out of bounds.
   const mustStay = made.type.kind === 'null' || made.dictionary !== null
   return mustStay ? made : { ...made, validity: null, nullCount: 0 }
 }

@@ -63,7 +63,10 @@ export class MaintainedColumns {
     }
   }
 
-  /** Compute the maintained columns of new rows with the schema `incoming`. Error messages number the rows of all batches consecutively. */
+  /**
+   * Compute the maintained columns of new rows with the schema `incoming`. Error messages number the rows of all
+   * batches consecutively.
+   */
   async *completed(batches: IncomingRows['batches'], signal: AbortSignal | undefined): AsyncGenerator<Batch> {
     let firstRow = 0
     for await (const batch of batches) {
@@ -72,7 +75,10 @@ export class MaintainedColumns {
     }
   }
 
-  /** Extend a function that computes new values: recompute also the maintained columns that depend on the columns `changed`. */
+  /**
+   * Extend a function that computes new values: recompute also the maintained columns that depend on the columns
+   * `changed`.
+   */
   after(values: NewValues, changed: readonly string[], signal: AbortSignal | undefined): NewValues {
     const isConcerned = this.#derivations.some(({ inputs }) => inputs.some(name => changed.includes(name)))
     // A maintained column can depend on `changed` indirectly only if another one depends on it directly.
@@ -83,7 +89,10 @@ export class MaintainedColumns {
     }
   }
 
-  /** `changed`: names of the changed columns, whose dependents are computed. Null for new rows: all maintained columns are computed. */
+  /**
+   * `changed`: names of the changed columns, whose dependents are computed. Null for new rows: all maintained columns
+   * are computed.
+   */
   async #complete(
     batch: Batch,
     changed: readonly string[] | null,
@@ -131,7 +140,10 @@ export function maintainsAlike(a: TableSchema, b: TableSchema): boolean {
   return texts(a).join('\n') === texts(b).join('\n')
 }
 
-/** Return the derivations in an order in which they can be computed. Columns read only older columns, so this is the order of ids. */
+/**
+ * Return the derivations in an order in which they can be computed. Columns read only older columns, so this is the
+ * order of ids.
+ */
 function derivationsIn(schema: TableSchema, deriver: Deriver): readonly Derivation[] {
   const derivations: Derivation[] = []
   const done = new Set<number>()

@@ -1,9 +1,10 @@
 /**
  * Finds the rows of a table for which a predicate is true, on one version, and updates the result for newer versions.
  *
- * A predicate depends only on its own row. So its value stays valid as long as the row is live in the same fragment.
- * On a newer version, only added fragments are searched (and fragments with rows that a restore made live again). Rows deleted
- * since are removed. So a change that lost a race is decided exactly on the version that it follows, at the cost of what changed.
+ * A predicate depends only on its own row. So its value stays valid as long as the row is live in the same fragment. On
+ * a newer version, only added fragments are searched (and fragments with rows that a restore made live again). Rows
+ * deleted since are removed. So a change that lost a race is decided exactly on the version that it follows, at the
+ * cost of what changed.
  */
 
 import { type Fragment, type Layout, onlyLostRows } from '../manifest/layout.js'
@@ -36,8 +37,9 @@ export class MatchedRows {
   #last: Result | null = null
 
   /**
-   * Return the rows of a version for which `filter` is true (null: all) and that `narrow` selects. Both must be consistent between
-   * calls. The filter is bound to the schema of the version. Unchanged offsets are the same array as in the last call.
+   * Return the rows of a version for which `filter` is true (null: all) and that `narrow` selects. Both must be
+   * consistent between calls. The filter is bound to the schema of the version. Unchanged offsets are the same array as
+   * in the last call.
    */
   async find(
     reader: TableReader,

@@ -47,8 +47,9 @@ export class MergeSource {
   }
 
   /**
-   * Read the rows of a merge. `rows` have some columns of the table, with its types. A row with NULL in a key matches nothing. Throws
-   * `ColumnNotFound` for unknown keys, `InvalidInput` for keys that the rows do not have, `SchemaValidation` for rows that do not fit.
+   * Read the rows of a merge. `rows` have some columns of the table, with its types. A row with NULL in a key matches
+   * nothing. Throws `ColumnNotFound` for unknown keys, `InvalidInput` for keys that the rows do not have,
+   * `SchemaValidation` for rows that do not fit.
    */
   static async read(
     {
@@ -157,8 +158,8 @@ const floatsMax = 16 * 1024
 type Members = readonly string[] | Int32Array | Uint32Array | BigInt64Array | BigUint64Array | Float64Array
 
 /**
- * Return the column that a merge key names: its name, or a path with backticks for names with dots. Throws `ColumnNotFound` for
- * unknown columns, `Unsupported` for struct fields.
+ * Return the column that a merge key names: its name, or a path with backticks for names with dots. Throws
+ * `ColumnNotFound` for unknown columns, `Unsupported` for struct fields.
  */
 export function mergeKey(key: string, schema: Schema): Field {
   const { path } = namedColumn(key, schema)

@@ -1,6 +1,6 @@
 /**
- * Merges rows into a table by key (SQL's MERGE). Depending on the rules, matching rows are replaced, rows that only the source
- * has are inserted, and rows that only the table has are deleted.
+ * Merges rows into a table by key (SQL's MERGE). Depending on the rules, matching rows are replaced, rows that only the
+ * source has are inserted, and rows that only the table has are deleted.
  */
 
 import type { Batch, Column } from '../arrow/column.js'
@@ -53,8 +53,8 @@ interface Merged {
 }
 
 /**
- * Bind the conditions of a merge. `brought`: schema of the merged rows. `schema`: that of the table. Throws `ColumnNotFound`,
- * `InvalidInput` or `SchemaValidation` for conditions that do not fit.
+ * Bind the conditions of a merge. `brought`: schema of the merged rows. `schema`: that of the table. Throws
+ * `ColumnNotFound`, `InvalidInput` or `SchemaValidation` for conditions that do not fit.
  */
 export function mergeConditions(
   { updateIf, removeIf, parameters }: MergeRules,

@@ -1,13 +1,14 @@
 /**
- * Pins keep the files of snapshots: garbage collection deletes no file that a state at a pinned slot refers to, whichever process
- * holds the pin (STORAGE S8).
+ * Pins keep the files of snapshots: garbage collection deletes no file that a state at a pinned slot refers to,
+ * whichever process holds the pin (STORAGE S8).
  *
  *     _pins/<uuid>-<counter>      {"slot":4711,"by":<the process, if it can be identified>,"upload":<id of an upload>}
  *
- * - Every minute, the process of a pin writes the file with the next counter and deletes the last one (storage/heartbeat).
+ * - Every minute, the process of a pin writes the file with the next counter and deletes the last one
+ *   (storage/heartbeat).
  * - Other processes honour a pin as long as its process is alive, if they can tell.
- * - Otherwise they honour the pin until its counter has stayed the same for ten minutes. The observation times of all processes
- *   are added up (storage/stillness).
+ * - Otherwise they honour the pin until its counter has stayed the same for ten minutes. The observation times of all
+ *   processes are added up (storage/stillness).
  */
 import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from '../storage/blob-store.js'
@@ -65,7 +66,10 @@ export class Pins {
     this.#stillness = new Stillness(store, clock, renewMs)
   }
 
-  /** Pin `slot`, durably, until the caller calls the returned function or closes this object. `upload`: id of the upload, if any. */
+  /**
+   * Pin `slot`, durably, until the caller calls the returned function or closes this object. `upload`: id of the
+   * upload, if any.
+   */
   async hold(slot: number, signal?: AbortSignal, upload: string | null = null): Promise<() => Promise<void>> {
     const owner = `${directory}${this.#clock.uuid()}`
     const release = new AbortController()

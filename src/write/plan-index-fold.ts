@@ -1,6 +1,6 @@
 /**
- * Chooses index segments to merge, and adds unindexed rows. Works as a log-structured merge: each row is indexed once per size
- * tier, and the number of segments to search stays small.
+ * Chooses index segments to merge, and adds unindexed rows. Works as a log-structured merge: each row is indexed once
+ * per size tier, and the number of segments to search stays small.
  */
 import { maxTextSegmentRows } from '../indexes/text/build.js'
 import { isExtendable, maxSegmentRows } from '../indexes/vector/build.js'
@@ -59,13 +59,14 @@ const scalarPolicy: MergePolicy = {
 }
 
 /**
- * Finding the neighbours of a row for a graph takes up to a millisecond. Measuring an unindexed row takes a query less than a
- * microsecond, so ten thousand rows cost a few milliseconds, and their results are exact. So rows wait until there are many.
+ * Finding the neighbours of a row for a graph takes up to a millisecond. Measuring an unindexed row takes a query less
+ * than a microsecond, so ten thousand rows cost a few milliseconds, and their results are exact. So rows wait until
+ * there are many.
  *
- * Then they are appended to a segment up to sixteen times as large. Writing that segment again is a copy, which costs little per
- * row compared with placing a row in the graph. And each query searches every segment, so fewer segments are faster. An
- * extended segment keeps the partitions and codes of the vectors it was trained on. So it is rebuilt before it grows too large for
- * them, and when a fifth of its rows is gone, which its graph still has.
+ * Then they are appended to a segment up to sixteen times as large. Writing that segment again is a copy, which costs
+ * little per row compared with placing a row in the graph. And each query searches every segment, so fewer segments are
+ * faster. An extended segment keeps the partitions and codes of the vectors it was trained on. So it is rebuilt before
+ * it grows too large for them, and when a fifth of its rows is gone, which its graph still has.
  */
 const vectorPolicy: Omit<MergePolicy, 'rowsMax' | 'ratio' | 'growth'> = {
   lazyShare: 1 / 16,
@@ -78,9 +79,9 @@ const extending = { ratio: 16, growth: 4 }
 const rebuilding = { ratio: 1, growth: 0 }
 
 /**
- * A search splits every unindexed row into terms: half a microsecond per term, so a thousand rows of a hundred terms take as long
- * as a query may. A row is indexed again whenever its segment doubles. Deleted rows count in scores until a segment is
- * built without them: at the latest when a fifth of the rows is deleted.
+ * A search splits every unindexed row into terms: half a microsecond per term, so a thousand rows of a hundred terms
+ * take as long as a query may. A row is indexed again whenever its segment doubles. Deleted rows count in scores until
+ * a segment is built without them: at the latest when a fifth of the rows is deleted.
  */
 const textPolicy: MergePolicy = {
   lazyShare: 0,
@@ -93,8 +94,8 @@ const textPolicy: MergePolicy = {
 }
 
 /**
- * Plan a merge. Null if there is nothing worth doing, or if the column no longer has vectors or text. `isCurrent`: whether a
- * segment would be built the same way today; others are rebuilt.
+ * Plan a merge. Null if there is nothing worth doing, or if the column no longer has vectors or text. `isCurrent`:
+ * whether a segment would be built the same way today; others are rebuilt.
  */
 export function planIndexFold(
   index: TableIndex,
@@ -175,7 +176,9 @@ function leastMissing(
 
 interface SizedSegment {
   readonly covered: CoveredSegment
-  /** Rows of the segment that are left. Includes deleted rows that are still in their fragments, as a new segment would. */
+  /**
+   * Rows of the segment that are left. Includes deleted rows that are still in their fragments, as a new segment would.
+   */
   readonly rows: number
   /** Number of rows left that count for `coveredShare`, */
   readonly there: number
@@ -204,8 +207,8 @@ function sized(
 }
 
 /**
- * Maximum number of live rows in the items. If items cover only a part of a fragment, its deleted rows are assumed to be in the
- * other part. So a segment just built from live rows never counts as sparse.
+ * Maximum number of live rows in the items. If items cover only a part of a fragment, its deleted rows are assumed to
+ * be in the other part. So a segment just built from live rows never counts as sparse.
  */
 function liveAmong(items: readonly CoverItem[], fragments: ReadonlyMap<number, Fragment>): number {
   let live = 0

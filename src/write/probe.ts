@@ -1,6 +1,7 @@
 /**
- * Checks whether rows that were appended since a change was prepared affect the change (STORAGE S3). If not, the change is the
- * same on the newer version and need not be prepared again. Synchronous: rows that would have to be read count as affecting it.
+ * Checks whether rows that were appended since a change was prepared affect the change (STORAGE S3). If not, the change
+ * is the same on the newer version and need not be prepared again. Synchronous: rows that would have to be read count
+ * as affecting it.
  */
 import type { Batch } from '../arrow/column.js'
 import { decodeBatch } from '../arrow/inline-batch.js'
@@ -16,8 +17,8 @@ import { readZone } from '../sql/zones/zone.js'
 export type Concerns = (rows: Batch) => boolean
 
 /**
- * Return whether a change only appends rows that neither `filter` (if given) nor `concerns` selects. `schema`: that of the table,
- * before and after.
+ * Return whether a change only appends rows that neither `filter` (if given) nor `concerns` selects. `schema`: that of
+ * the table, before and after.
  */
 export function isUnrelated(
   { change, slot }: RecentChange,

@@ -51,7 +51,9 @@ export class Rebatcher {
     return this.#waiting.length === 0 && !(await this.#pull())
   }
 
-  /** Return the next rows: at most `rows` (at least 1) and within the byte limits, or a single row. Empty at the end. */
+  /**
+   * Return the next rows: at most `rows` (at least 1) and within the byte limits, or a single row. Empty at the end.
+   */
   async take(rows: number): Promise<Batch[]> {
     const taken: Batch[] = []
     const bytes: number[] = []

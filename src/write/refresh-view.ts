@@ -1,6 +1,6 @@
 /**
- * Refreshes the rows of a materialized view. The source row with the id `n` becomes the view row with the id `firstRow + n`, so
- * each changed source row determines the view row to change.
+ * Refreshes the rows of a materialized view. The source row with the id `n` becomes the view row with the id `firstRow
+ * + n`, so each changed source row determines the view row to change.
  */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
@@ -47,8 +47,9 @@ export interface RefreshWork {
 export type RefreshedRows = Pick<ChangeParts, 'moved' | 'dead' | 'drop'>
 
 /**
- * Return the ids of the rows whose position differs between the two versions of a pair, ascending and without duplicates. Return
- * null if the first versions of all pairs together, or the second ones, have more than `most` such rows.
+ * Return the ids of the rows whose position differs between the two versions of a pair, ascending and without
+ * duplicates. Return null if the first versions of all pairs together, or the second ones, have more than `most` such
+ * rows.
  */
 export async function movedIds(
   pairs: readonly (readonly [TableReader, TableReader])[],
@@ -97,7 +98,10 @@ export async function rebuiltRows(work: RefreshWork, pacer: Pacer): Promise<Refr
   return { moved, drop: view.layout.fragments.map(fragment => fragment.id) }
 }
 
-/** Refresh the view rows of the source rows `ids`: delete those that were removed or changed, and add those that are changed or new. */
+/**
+ * Refresh the view rows of the source rows `ids`: delete those that were removed or changed, and add those that are
+ * changed or new.
+ */
 export async function updatedRows(
   work: RefreshWork,
   ids: Float64Array,

@@ -1,6 +1,6 @@
 /**
- * Writes rows again with new values, under their ids. Drafts of one attempt are reused by the next as long as their rows are
- * still to be written. So after a lost race only the rows added since are written.
+ * Writes rows again with new values, under their ids. Drafts of one attempt are reused by the next as long as their
+ * rows are still to be written. So after a lost race only the rows added since are written.
  */
 import type { Batch } from '../arrow/column.js'
 import { ColumnTooLarge } from '../arrow/column-too-large.js'
@@ -46,8 +46,8 @@ export class RewrittenRows {
   }
 
   /**
-   * Stage rows with their new values, in the schema of the version that will have them. Between calls, the same row of a fragment
-   * must have the same new values.
+   * Stage rows with their new values, in the schema of the version that will have them. Between calls, the same row of
+   * a fragment must have the same new values.
    */
   async stage(
     reader: TableReader,

@@ -1,9 +1,9 @@
 /**
- * Streams rows of several fragments in the order of their ids, a few thousand at a time: rewritten rows must have ascending ids
- * within a fragment.
+ * Streams rows of several fragments in the order of their ids, a few thousand at a time: rewritten rows must have
+ * ascending ids within a fragment.
  *
- * The id ranges of fragments seldom overlap. Overlapping fragments are sorted together if they have few rows. Otherwise an
- * overlapping fragment begins a stream of its own, and so a new fragment.
+ * The id ranges of fragments seldom overlap. Overlapping fragments are sorted together if they have few rows. Otherwise
+ * an overlapping fragment begins a stream of its own, and so a new fragment.
  */
 
 import type { Fragment } from '../manifest/layout.js'

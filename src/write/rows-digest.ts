@@ -1,6 +1,6 @@
 /**
- * Computes a digest of rows that depends only on their values: not on batch boundaries, the order of columns, dictionary encoding
- * or the width of offsets. A column of nulls counts like a missing column.
+ * Computes a digest of rows that depends only on their values: not on batch boundaries, the order of columns,
+ * dictionary encoding or the width of offsets. A column of nulls counts like a missing column.
  */
 import { createHash, type Hash } from 'node:crypto'
 import { type Batch, type Column, isValid } from '../arrow/column.js'

@@ -1,9 +1,9 @@
 /**
  * Stages columns for existing rows: new columns, or all values of existing columns again.
  *
- * Each fragment gets its columns in one file, in batches of the same lengths as its own; a few small ones are stored inline in
- * the slot. The values of a row depend only on the row. So what was staged for a fragment stays valid as long as its files do:
- * after a lost race, only fragments added since are staged.
+ * Each fragment gets its columns in one file, in batches of the same lengths as its own; a few small ones are stored
+ * inline in the slot. The values of a row depend only on the row. So what was staged for a fragment stays valid as long
+ * as its files do: after a lost race, only fragments added since are staged.
  */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
@@ -43,7 +43,10 @@ export interface ColumnsWork {
   readonly names: readonly string[]
   /** The expressions among the values: their cost bounds the length of a step. */
   readonly expressions: readonly BoundExpression[]
-  /** Compute the values for some live rows, of types that fit `schema`. `firstRow`: number of live rows of the version before them. */
+  /**
+   * Compute the values for some live rows, of types that fit `schema`. `firstRow`: number of live rows of the version
+   * before them.
+   */
   readonly values: (
     rows: Batch,
     options: { readonly firstRow: number; readonly signal: AbortSignal | undefined },
@@ -66,8 +69,8 @@ export class StagedColumns {
   #staged = new Map<number, Staged>()
 
   /**
-   * Stage the columns for the rows of a version. As long as the schema of the version is the same, later calls reuse what was
-   * staged.
+   * Stage the columns for the rows of a version. As long as the schema of the version is the same, later calls reuse
+   * what was staged.
    */
   async stage(
     reader: TableReader,
@@ -143,7 +146,10 @@ async function stageFragment(
   return { rows, content: { file, bytes: end!.bytes, crc: end!.footerCrc }, zones: zones.records() }
 }
 
-/** The columns for all rows of a part, in pieces. Deleted rows are null: their old values must not make an expression fail. */
+/**
+ * The columns for all rows of a part, in pieces. Deleted rows are null: their old values must not make an expression
+ * fail.
+ */
 async function columnsOfPart(
   source: RowSource,
   part: Part,

@@ -1,6 +1,6 @@
 /**
- * Stages rows: few rows become a blob inline in the slot, more become data files. Nothing refers to a staged file before the
- * commit, so staged rows are invisible, and a failure needs no undo.
+ * Stages rows: few rows become a blob inline in the slot, more become data files. Nothing refers to a staged file
+ * before the commit, so staged rows are invisible, and a failure needs no undo.
  */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
@@ -47,7 +47,10 @@ export interface StageTarget {
   readonly birth: number
 }
 
-/** Return a unique file name. It contains the newest slot that the writer knew, so garbage collection can tell new files (STORAGE S7). */
+/**
+ * Return a unique file name. It contains the newest slot that the writer knew, so garbage collection can tell new files
+ * (STORAGE S7).
+ */
 export function newFileName({ birth, clock }: StageTarget): string {
   return fileName(birth, clock.uuid())
 }
@@ -154,7 +157,8 @@ async function stageFragment(
       const written = await nextChunks()
       if (written.length === 0) break
       while (written.length > 0) yield written.shift()!
-      // A consumer holds a chunk until it gets the next one. The empty chunk frees the batch while the next one is gathered.
+      // A consumer holds a chunk until it gets the next one. The empty chunk frees the batch while the next one is
+      // gathered.
       yield nothing
     }
     const { chunks: last, ...totals } = writer.finish(await zones.stretches(pacer))

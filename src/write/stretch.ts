@@ -19,7 +19,10 @@ export function cutStretches(stretches: readonly Stretch[], most: number): reado
   return cutInto(stretches, () => most)
 }
 
-/** Split stretches, in their order, into lists. `rowsFrom` returns the number of rows of a list, at least 1, given its first row. */
+/**
+ * Split stretches, in their order, into lists. `rowsFrom` returns the number of rows of a list, at least 1, given its
+ * first row.
+ */
 export function cutInto(
   stretches: readonly Stretch[],
   rowsFrom: (row: number) => number,
@@ -43,7 +46,9 @@ export function cutInto(
   return lists
 }
 
-/** Return the row mapping of a segment: positions of its rows from row `first` on. `column`: id of the indexed column. */
+/**
+ * Return the row mapping of a segment: positions of its rows from row `first` on. `column`: id of the indexed column.
+ */
 export function coverOf(stretches: readonly Stretch[], column: number, first: number): readonly CoverItem[] {
   const items: CoverItem[] = []
   let row = first

@@ -1,12 +1,12 @@
 /**
- * Garbage collection: deletes files of tables that no version refers to and none can refer to again. These are files created
- * before the GC watermark, judged on a state that contains this watermark (STORAGE S7, S8).
+ * Garbage collection: deletes files of tables that no version refers to and none can refer to again. These are files
+ * created before the GC watermark, judged on a state that contains this watermark (STORAGE S7, S8).
  *
- * - Only files with names that Sheaf generates are deleted, and only in folders of its own: `tables/<uuid>/`. Files at locations
- *   that callers chose stay.
+ * - Only files with names that Sheaf generates are deleted, and only in folders of its own: `tables/<uuid>/`. Files at
+ *   locations that callers chose stay.
  * - Files of dropped tables are deleted by the task that empties the queue of drops.
- * - Manifests that clients staged for Lance tables are deleted a day after they were written, by the store's clock. A manifest
- *   that a version in the log still needs is never deleted.
+ * - Manifests that clients staged for Lance tables are deleted a day after they were written, by the store's clock. A
+ *   manifest that a version in the log still needs is never deleted.
  * - A file that cannot be deleted now (open on Windows) is deleted by a later garbage collection.
  */
 import { versionsWithData } from '../catalog/retention.js'
@@ -144,7 +144,10 @@ class Sweeper implements Swept {
     }
   }
 
-  /** Whether a version has its manifest under the final name. It may be missing, or a Lance engine may have taken the name. */
+  /**
+   * Whether a version has its manifest under the final name. It may be missing, or a Lance engine may have taken the
+   * name.
+   */
   async #isFinal(final: string, { crc }: ManifestFile): Promise<boolean> {
     const bytes = await this.#source.store.get(final, this.#pacer.signal)
     return bytes !== null && crc32(bytes) === crc
@@ -162,7 +165,9 @@ class Sweeper implements Swept {
   }
 }
 
-/** Whether a path is the stored manifest of an expired version, other than the version from which newer manifests start. */
+/**
+ * Whether a path is the stored manifest of an expired version, other than the version from which newer manifests start.
+ */
 function isPastBase(path: string, { mark, start }: TableHead, held: Runs): boolean {
   const version = versionOf(path)
   return version !== null && version <= mark && version !== start && !hasNumber(held, version)

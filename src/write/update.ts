@@ -26,7 +26,10 @@ interface PlannedUpdate {
   readonly isOfRow: boolean
 }
 
-/** Plan an update. Throws `ColumnNotFound` for unknown columns, `InvalidInput` or `SchemaValidation` for expressions that do not fit. */
+/**
+ * Plan an update. Throws `ColumnNotFound` for unknown columns, `InvalidInput` or `SchemaValidation` for expressions
+ * that do not fit.
+ */
 export function planUpdate(
   { predicate, parameters, updates, update_parameters }: Request<'updateTable'>,
   schema: TableSchema,
@@ -60,8 +63,8 @@ function bindUpdates(
 }
 
 /**
- * Return the new values of rows. Every expression reads the old row, so that `a = b, b = a` swaps. `schema`: that of the
- * assignments, or a copy (a manifest that was stored and read again has its own).
+ * Return the new values of rows. Every expression reads the old row, so that `a = b, b = a` swaps. `schema`: that of
+ * the assignments, or a copy (a manifest that was stored and read again has its own).
  */
 export function updatedValues(schema: TableSchema, assignments: readonly Assignment[]): NewValues {
   const read = new Set(assignments.flatMap(({ value }) => value.columns))

@@ -1,4 +1,7 @@
-/** Reads the vectors of rows, including deleted rows, as input of a vector segment: one vector per row, or lists of vectors. */
+/**
+ * Reads the vectors of rows, including deleted rows, as input of a vector segment: one vector per row, or lists of
+ * vectors.
+ */
 import type { Column } from '../arrow/column.js'
 import { sliceColumn } from '../arrow/slice.js'
 import { assert } from '../errors.js'
@@ -15,8 +18,8 @@ import { rowsIn, type Stretch } from './stretch.js'
 const pieceRows = 4096
 
 /**
- * Return the rows of stretches as input. `chain`: fields from the column down to the vector field. `first`: ordinal of the first
- * row. The column is read again for each iteration over the pieces.
+ * Return the rows of stretches as input. `chain`: fields from the column down to the vector field. `first`: ordinal of
+ * the first row. The column is read again for each iteration over the pieces.
  */
 export function vectorInput(
   reader: TableReader,

@@ -27,7 +27,10 @@ export interface BoundView {
   readonly isOfRow: boolean
 }
 
-/** Bind a query. Throws `ColumnNotFound`, `InvalidInput` or `SchemaValidation` if it does not fit, `InvalidInput` for aggregates. */
+/**
+ * Bind a query. Throws `ColumnNotFound`, `InvalidInput` or `SchemaValidation` if it does not fit, `InvalidInput` for
+ * aggregates.
+ */
 export function bindView(
   { columns, filter }: Pick<ViewQuery, 'columns' | 'filter'>,
   source: TableSchema,
