@@ -291,7 +291,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         const error = await failure(merge().execute(twins))
         expect([error.code, error.message]).toEqual([
           13,
-          'rows 0 and 2 have the same key (id = 7), which a row of the table has too',
+          'rows 0 and 2 have the same key (id = 7), and a row of the table also has this key',
         ])
         // Where nothing is replaced there is no question which one counts.
         const onlyNew = table.mergeInsert('id').whenNotMatchedInsertAll()
