@@ -3,7 +3,7 @@
  *
  *     sheaf:computed         SQL expression that gives the value of the column in every row
  *     sheaf:virtual_column   definition of a column that a function fills, as JSON, as the caller gave it
- *     sheaf:struct_field     field of the function's result to store in the column, if the function fills several columns
+ *     sheaf:struct_field     field of the function's result to store, if the function fills several columns
  */
 import type { Field, Schema } from '../arrow/types.js'
 import { corrupted, invalidInput, quote } from '../errors.js'

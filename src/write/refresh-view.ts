@@ -29,15 +29,17 @@ import type { StageTarget } from './stage.js'
 import { stageDeletions } from './stage-deletions.js'
 import type { BoundView } from './view-query.js'
 
-/** Rows compared at a time, in the source and in the view. */
+/** Number of ids whose rows are compared in one step, in the source and in the view. */
 const idsAtOnce = 4 * 1024
 
 /** The input of a refresh. */
 export interface RefreshWork {
-  /** The version of the source that the view will show. */
+  /** The version of the source whose rows the view will have. */
   readonly source: TableReader
+  /** The version of the view before the refresh. */
   readonly view: TableReader
   readonly query: BoundView
+  /** The row ids and the fragment size of the view. */
   readonly place: RowsElsewhere
   readonly target: StageTarget
   readonly progress: (done: number, total: number) => void
@@ -72,7 +74,7 @@ export async function movedIds(
   return distinct(await ascendingIds(found, pacer), pacer)
 }
 
-/** Remove duplicates from ascending ids. */
+/** Remove duplicates from ids in ascending order. Changes `ids`. */
 async function distinct(ids: Float64Array, pacer: Pacer): Promise<Float64Array> {
   let count = 0
   for (let from = 0; from < ids.length; from += 64 * 1024) {
@@ -99,8 +101,8 @@ export async function rebuiltRows(work: RefreshWork, pacer: Pacer): Promise<Refr
 }
 
 /**
- * Refresh the view rows of the source rows `ids`: delete those that were removed or changed, and add those that are
- * changed or new.
+ * Refresh the rows of the view whose source rows have the ids `ids`. Deletes view rows whose source row was deleted or
+ * changed, and adds view rows for changed and new source rows. View rows whose values would not change stay.
  */
 export async function updatedRows(
   work: RefreshWork,
@@ -145,7 +147,7 @@ function rowsNamed(reader: TableReader, ids: Float64Array, pacer: Pacer, narrow?
   return new MatchedRows().find(reader, named, pacer, narrow)
 }
 
-/** Return the source ids of the rows whose values in the view are up to date. */
+/** Return the source ids of the rows whose values in the view (`before`) equal their new values (from `now`). */
 async function unchanged(
   { source, view, query, place }: RefreshWork,
   now: RowSet,
@@ -195,7 +197,7 @@ async function valuesOf(
   return { ids: joinNumbers(Float64Array, ids), rows: concatBatches(batches) }
 }
 
-/** Collects rows of one version, fragment by fragment, in the order of ids. */
+/** Collects rows of one version by fragment. */
 class Gathered {
   readonly #pieces = new Map<Fragment, Uint32Array[]>()
 

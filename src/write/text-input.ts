@@ -1,4 +1,4 @@
-/** Reads the texts of rows, as input of a text segment. */
+/** Reads the texts of rows. They are the input of a text segment build. */
 import type { Column } from '../arrow/column.js'
 import { sliceColumn } from '../arrow/slice.js'
 import type { TextInput, TextPiece } from '../indexes/text/input.js'
@@ -23,7 +23,7 @@ interface TextColumn {
 }
 
 /**
- * Return the texts of row ranges as input of a segment builder. Deleted rows are null. A builder may read the pieces
+ * Return the texts of stretches as input of a segment build. Deleted rows are null. The build may read the texts
  * several times.
  */
 export function textInput(column: TextColumn, stretches: readonly Stretch[], pacer: Pacer): TextInput {
