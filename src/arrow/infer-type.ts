@@ -74,7 +74,7 @@ export class SpreadLimit {
   field(place: Place): void {
     if (--this.#fields < 0)
       throw invalidInput(
-        `column ${quote(place.path)} is too much: the rows have more than 10000 columns and nested fields`,
+        `the rows have more than 10000 columns and nested fields, counted up to ${quote(place.path)}`,
       )
   }
 }

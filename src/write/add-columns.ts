@@ -63,7 +63,7 @@ function planColumn(column: NewColumn, schema: TableSchema, options: BindOptions
   }
   if (type !== undefined) return [{ field: { name, type, nullable: true }, value: null }]
   throw schemaMismatch(`column ${quote(name)} has no type, because it has no expression`, {
-    hint: 'set data_type',
+    hint: 'give the type of the column',
   })
 }
 
@@ -75,7 +75,7 @@ function checkNotVolatile({ expr }: BoundExpression, name: string, written: stri
   if (!expr.cost.isVolatile) return
   throw invalidInput(
     `column ${quote(name)} would change with every write, because ${cut(written)} gives another value each time`,
-    { hint: 'set expression instead of computed: an expression is evaluated only once' },
+    { hint: 'use an expression without computed: it is evaluated only once, when the column is added' },
   )
 }
 
@@ -99,7 +99,7 @@ function bindValue(
   )
   if (type !== undefined || value.type.kind !== 'null') return value
   throw schemaMismatch(`column ${quote(name)} has no type, because its expression is NULL`, {
-    hint: 'set data_type, or use CAST in the expression',
+    hint: 'give the type of the column, or use CAST in the expression',
   })
 }
 
@@ -118,7 +118,7 @@ function virtualColumns(
   const given = [type, data_type, outputs].filter(each => each !== undefined)
   if (given.length !== 1) {
     throw schemaMismatch(`virtual column ${quote(name)} needs exactly one type`, {
-      hint: 'set data_type, or set outputs if the function fills several columns',
+      hint: 'give the type of the column, or outputs if the function fills several columns',
     })
   }
   if (outputs === undefined) {
@@ -129,7 +129,7 @@ function virtualColumns(
     if (!nullable) {
       throw schemaMismatch(
         `column ${quote(column)} must be nullable, because it is null until the function fills it`,
-        { hint: 'set nullable: true' },
+        { hint: 'make the column nullable' },
       )
     }
     checkFree(Object.keys(metadata))
