@@ -38,7 +38,7 @@ export interface AssembleOptions {
   readonly budget: Budget
   /** Returns the dictionary of a dictionary field. */
   readonly dictionaryOf: (field: WireField) => Column
-  /** Whether to check that text is valid UTF-8. Set it for bytes from outside. */
+  /** Whether to check that text is valid UTF-8. It must be true for input that Sheaf did not write. */
   readonly checkText: boolean
 }
 

@@ -10,8 +10,10 @@ export const defaultMaxBytes = 2 ** 30
  */
 export interface SharedMemory {
   /**
-   * Wait until `bytes` are available, then take them. If the decoder already has some memory, does not wait, but
-   * rejects with the errors of `add`. Rejects with `signal.reason` if `signal` is aborted.
+   * Wait until `bytes` are available, then take them. Rejects with `signal.reason` if `signal` is aborted.
+   *
+   * A decoder that already has some memory does not wait. Instead the call rejects with the errors of `add`, because
+   * two waiting decoders could block each other forever.
    */
   take(bytes: number, signal: AbortSignal | undefined): Promise<void>
   /**

@@ -30,8 +30,8 @@ function decode(bits: number): number {
  */
 const scales = Float64Array.from({ length: 30 }, (_, i) => 2 ** (24 - i))
 /**
- * 2^52: larger doubles have no fraction bits. So adding this value to a smaller number and subtracting it again rounds
- * the number to a whole number, ties to even.
+ * 2^52: doubles from this value on have no fraction bits. So adding this value to a smaller number and subtracting it
+ * again rounds the number to a whole number, ties to even.
  */
 const roundingOffset = 2 ** 52
 

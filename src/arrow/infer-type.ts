@@ -45,7 +45,7 @@ export function kindOf(value: unknown): ValueKind | null {
   }
 }
 
-/** Return whether the content of an object is in its own properties, as for a literal or an instance of a class. */
+/** Return whether the content of an object is in its own properties. False for a Map, for example. */
 function isPlain(value: object): boolean {
   return !opaque.has(Object.prototype.toString.call(value))
 }

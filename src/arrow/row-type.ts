@@ -3,8 +3,8 @@ import type { DataType, Field, IntType, Schema } from './types.js'
 
 /**
  * The type of the rows of a schema that is declared `as const`. `Int64`: type of 64-bit integers; default: number. The
- * type of a nullable column includes null. A vector is a typed array. If its elements are nullable, it may also be a
- * plain array, which contains the null elements.
+ * type of a nullable column includes null. A vector is a typed array. If an element is null, the vector is a plain
+ * array, so the type of a vector with nullable elements includes both.
  *
  *     const schema = {
  *       fields: [{ name: 'title', type: { kind: 'utf8', large: false }, nullable: true }],

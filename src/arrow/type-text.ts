@@ -18,14 +18,20 @@ interface ColumnTypeText {
 /**
  * Parse the type of a column.
  *
- * | text | type | |---|---| | `bool`, `string`, `binary`, `date` | the Arrow type bool, utf8, binary or date32 | |
- * `int8` to `int64`, `uint8` to `uint64`, `float16`, `float32`, `float64` | a number | | `timestamp`, `timestamp(us)`,
- * `timestamp(us, UTC)` | an instant in `s`, `ms` (default), `us` or `ns`; timezone: default none | | `time`,
- * `time(us)`; `duration`, `duration(us)` | a time of day or a duration; default unit: `ms` | | `decimal(10, 2)` | a
- * decimal with 10 digits, of which 2 follow the point | | `binary(16)` | fixed_size_binary of 16 bytes | |
- * `vector(768)`, `vector(768, float16)` | fixed_size_list of 768 numbers; default: float32 | | `map(string, int64)` | a
- * map with the types of keys and values | | `string[]`, `string![]` | a list with nullable elements, and a list without
- * nullable elements | | any type followed by `!` | the type, not nullable |
+ * | text | type |
+ * |---|---|
+ * | `bool`, `string`, `binary`, `date` | the Arrow type bool, utf8, binary or date32 |
+ * | `int8` to `int64`, `uint8` to `uint64`, `float16`, `float32`, `float64` | a number |
+ * | `timestamp`, `timestamp(us)`, `timestamp(us, UTC)` | an instant in `s`, `ms` (default), `us` or `ns` |
+ * | `time`, `time(us)`; `duration`, `duration(us)` | a time of day or a duration; default unit: `ms` |
+ * | `decimal(10, 2)` | a decimal with 10 digits, of which 2 follow the point |
+ * | `binary(16)` | fixed_size_binary of 16 bytes |
+ * | `vector(768)`, `vector(768, float16)` | fixed_size_list of 768 numbers; default: float32 |
+ * | `map(string, int64)` | a map with the types of keys and values |
+ * | `string[]`, `string![]` | a list with nullable elements; a list with elements that are not nullable |
+ * | any type followed by `!` | the type, not nullable |
+ *
+ * A timestamp without a timezone is in local time.
  *
  * `place`: name of the column for messages. Throws `InvalidInput` for any other text. The hint shows a valid form.
  */

@@ -65,8 +65,8 @@ export interface OpenJob {
 
 /**
  * Return the job after the operation `op`. Returns null if the job ended. `job`: the job before; undefined if it was
- * not open. `id`: the id of the job; for a new job, the transaction id of its entry. Fails an assertion if the
- * operation is not valid for the job, because only a defect of Sheaf can write such an operation.
+ * not open. `id`: the id of the job; for a new job, the transaction id of its entry. Throws an internal error if the
+ * operation is not valid for the job, because only a defect of Sheaf can cause this.
  */
 export function jobAfter(job: OpenJob | undefined, op: JobOp, id: string): OpenJob | null {
   if (op.state === 'Queued') {

@@ -7,8 +7,9 @@
  * - The changes of a run and the end `Succeeded` are in one entry. The entry is committed only if the claim is still
  *   valid. So a process that was suspended, and whose job was taken over, commits nothing. No job is committed twice.
  * - If a job ends, is canceled and is taken over at the same time, the operation in the first slot is valid.
- * - An owner is lost if its process is dead, or if the other processes saw no heartbeat for a minute. The times that
- *   the processes waited are added up. Then the job fails or is queued again.
+ * - An owner is lost if its process is dead, or if the other processes observed for a minute that the job has no new
+ *   heartbeat. The times for which different processes observed it are added up. The job of a lost owner fails or is
+ *   queued again.
  * - The runner keeps the Node process alive only while a job runs or a caller waits for a job.
  */
 import type PQueue from 'p-queue'
@@ -86,7 +87,8 @@ class Refused {
 }
 
 /**
- * A runner, which queues and runs jobs, and ends jobs whose owners are lost. The head of this file describes the rules.
+ * A runner of jobs. It queues jobs, runs jobs, and ends jobs whose owners are lost. The head of this file describes the
+ * rules.
  */
 export class JobRunner<S, Op = unknown> {
   readonly #log: JobLog<S, Op>
@@ -278,7 +280,7 @@ export class JobRunner<S, Op = unknown> {
     return mustWait ? 'must wait' : null
   }
 
-  /** Run a claimed job, and commit its end. Writes heartbeats of the job meanwhile. */
+  /** Run a claimed job, and commit its end. Writes heartbeats of the job until then. */
   async #carryOut(local: LocalJob, claim: OpenJob): Promise<void> {
     const kind = this.#kinds.get(claim.kind)
     assert(kind !== undefined, `no kind of job is named ${claim.kind}`)

@@ -18,7 +18,7 @@ const sampledRows = 4
 const sampledTerms = 4
 
 /**
- * Check the text segment at `path`. Throws Internal if the segment does not contain a sampled term of a live row that
+ * Check the text segment at `path`. Throws Internal if the segment does not have a sampled term of a live row that
  * it covers. Does nothing if the analyzer of the segment is not available in this process.
  */
 export async function verifyTexts(

@@ -1,6 +1,6 @@
 /**
  * Builds the `Change` of a commit from staged rows. Gives numbers to the new fragments and rows. The numbers depend on
- * the state of the table that the commit follows, so a commit that lost a race builds its change again.
+ * the state of the table that the commit follows, so a commit that is retried builds its change again.
  */
 import { latestOf, type TableHead } from '../catalog/state.js'
 import type {
@@ -71,7 +71,7 @@ export interface ChangeParts {
   readonly fields?: readonly number[]
   /** Ids of fragments to remove. */
   readonly drop?: readonly number[]
-  /** A number above the ids of all rows of `moved`, which may have new rows. Later rows get ids from this number on. */
+  /** Minimum id of later rows. It is above the ids in `moved`, which contains new rows when a view is refreshed. */
   readonly nextRow?: number
   /** By fragment id: offsets of the rows to delete. */
   readonly dead?: ReadonlyMap<number, RunsDraft>

@@ -90,7 +90,7 @@ class Carrier {
   readonly #source: TableSource
   readonly #target: StageTarget
   readonly #pacer: Pacer
-  /** By id of the old fragment. */
+  /** By id: the old fragments of the compactions. */
   readonly #moved = new Map<number, MovedFragment>()
   /** Cache of computed items. Several indexes often cover the same rows. */
   readonly #pieces = new Map<string, readonly CarriedItem[]>()

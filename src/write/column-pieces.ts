@@ -1,4 +1,4 @@
-/** Reads the values of one field, which may be inside structs, in consecutive rows. */
+/** Reads the values of one field in consecutive rows. The field may be inside structs. */
 import type { Column } from '../arrow/column.js'
 import { sliceColumn } from '../arrow/slice.js'
 import type { FieldNode } from '../manifest/field-node.js'

@@ -22,8 +22,8 @@ import { bothPresent, exactCast, isPresent, type Present } from './exact-values.
 type TypeOf<K extends DataType['kind']> = DataType & { readonly kind: K }
 
 /**
- * Return null if there is a lossless cast from `from` to `to`, which may still reject single values. Otherwise return
- * the error for a column with the name `path`.
+ * Return null if there is a lossless cast from `from` to `to`. The cast may still reject some values. If there is no
+ * cast, return the error for a column with the name `path`.
  */
 export function castRefusal(from: DataType, to: DataType, path: string): SheafError | null {
   try {

@@ -84,7 +84,7 @@ export class MaintainedColumns {
   /** Extend `values`, which computes the columns `changed`, by the maintained columns that depend on these columns. */
   after(values: NewValues, changed: readonly string[], signal: AbortSignal | undefined): NewValues {
     const isConcerned = this.#derivations.some(({ inputs }) => inputs.some(name => changed.includes(name)))
-    // A maintained column can depend on `changed` indirectly only if another one depends on it directly.
+    // If no maintained column reads a changed column directly, no maintained column depends on one indirectly.
     if (!isConcerned) return values
     return async (source, hits, pacer, ids) => {
       const rows = conformBatch(await values(source, hits, pacer, ids), this.incoming, ids)

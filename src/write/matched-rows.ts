@@ -4,8 +4,8 @@
  *
  * The value of a predicate depends only on its row. So it stays valid as long as the row is live in the same fragment.
  * For a newer version, only new fragments are searched, and fragments in which a restore made rows live again. Rows
- * that were deleted in the meantime are removed from the result. So a change that lost a race gets the exact result on
- * the version that it follows, and the work depends only on the size of the difference.
+ * that were deleted in the meantime are removed from the result. So a retried change gets the exact result for the
+ * newest version, and the work depends only on the size of the difference.
  */
 
 import { type Fragment, type Layout, onlyLostRows } from '../manifest/layout.js'

@@ -1,4 +1,4 @@
-/** Keeps the rows that a merge writes in memory, and finds them by their keys. */
+/** Keeps the source rows of a merge in memory, and finds them by their keys. */
 import type { Batch, Column } from '../arrow/column.js'
 import { isValid } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
@@ -21,7 +21,8 @@ export class MergeSource {
   /** Names of the key columns. */
   readonly keys: readonly string[]
   /**
-   * For each key column: its distinct values as a parameter of an IN condition. Null if no IN condition should be used.
+   * For each key column: its distinct values as a parameter of an IN condition. Null if they are too many, or have
+   * another type.
    */
   readonly members: readonly (Members | null)[]
   readonly #batches: readonly Batch[]

@@ -1,7 +1,10 @@
 /**
  * Merges rows into a table by key, like MERGE of SQL. The rows of the caller are the source, the table is the target.
- * Depending on the rules, rows of the table with a key of the source are replaced, rows whose keys only the source has
- * are inserted, and rows whose keys only the table has are deleted.
+ * The rules of a merge say what happens to each kind of row:
+ *
+ * - Rows of the table whose key the source has may be replaced.
+ * - Rows of the source whose key the table does not have may be inserted.
+ * - Rows of the table whose key the source does not have may be deleted.
  */
 
 import type { Batch, Column } from '../arrow/column.js'
@@ -72,7 +75,7 @@ export function mergeConditions(
   return bound
 }
 
-/** A merge. It calls `prepare` again for each attempt to commit, on the newest version. */
+/** A merge. The caller calls `prepare` for each attempt to commit, on the newest version. */
 export class RowMerge {
   readonly #source: MergeSource
   readonly #rules: MergeRules
@@ -85,10 +88,7 @@ export class RowMerge {
   readonly #among: BoundExpression | null
   readonly #updateIf: BoundExpression | null
   readonly #removeIf: BoundExpression | null
-  /**
-   * The inserted rows of the last attempt: `met` has the source rows that match a row of the table, so were not
-   * inserted.
-   */
+  /** The inserted rows of the last attempt. `met`: source rows that match a row of the table, and were not inserted. */
   #inserted: { readonly met: Bitset; readonly drafts: readonly Draft[] } | null = null
 
   /**

@@ -195,12 +195,12 @@ interface SizedSegment {
    * includes too.
    */
   readonly rows: number
-  /**
-   * Number of the segment's rows that are left. For text segments only live rows. Compared with `begun` by
-   * `coveredShare`.
-   */
+  /** Number of the segment's rows that are left: `rows`, or for a text segment only the live rows. */
   readonly there: number
-  /** The number `there` when the segment was built. */
+  /**
+   * The value of `there` when the segment was built. If `there / begun` is below `coveredShare`, the segment is
+   * rebuilt.
+   */
   readonly begun: number
   /** Maximum number of rows that the segment adds to a merged segment. */
   readonly size: number

@@ -147,7 +147,10 @@ function rowsNamed(reader: TableReader, ids: Float64Array, pacer: Pacer, narrow?
   return new MatchedRows().find(reader, named, pacer, narrow)
 }
 
-/** Return the source ids of the rows whose values in the view (`before`) equal their new values (from `now`). */
+/**
+ * Return the source ids of the rows whose values in the view (rows `before`) equal the new values (of the source rows
+ * `now`).
+ */
 async function unchanged(
   { source, view, query, place }: RefreshWork,
   now: RowSet,

@@ -1,7 +1,7 @@
 /**
- * Writes existing rows with new values. The rows keep their row ids. If a commit loses a race, the next attempt reuses
- * the files of the last attempt as long as all their rows must still be written. So it writes only rows that were added
- * in the meantime.
+ * Writes existing rows with new values. The rows keep their row ids. If a commit is retried, the next attempt reuses
+ * the files of the last attempt, if all their rows must still be written. So it writes only rows that were added in the
+ * meantime.
  */
 import type { Batch } from '../arrow/column.js'
 import { ColumnTooLarge } from '../arrow/column-too-large.js'

@@ -34,7 +34,7 @@ export async function sortedRows(column: Column, pacer: Pacer): Promise<Uint32Ar
   return (await sortColumn(column, pacer)).rows
 }
 
-/** Sort the rows of a column that are not null by their values. */
+/** Sort the rows of a column by their values. Omits null rows. */
 export async function sortColumn(column: Column, pacer: Pacer): Promise<SortedColumn> {
   if (column.dictionary !== null) {
     return { rows: await sortedByEntry(column, column.dictionary, pacer), values: null }

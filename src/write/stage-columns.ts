@@ -3,8 +3,8 @@
  *
  * The columns of a fragment are written to one file. Its record batches have the same lengths as those of the fragment.
  * Small columns are stored inline in the slot instead, as long as there is space. The values of a row depend only on
- * the row. So the staged columns of a fragment stay valid as long as the fragment has the same files. After a lost
- * race, only fragments that were added in the meantime are staged.
+ * the row. So the staged columns of a fragment stay valid as long as the fragment has the same files. If the commit is
+ * retried, only fragments that were added in the meantime are staged.
  */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
@@ -70,7 +70,7 @@ interface Staged {
 /** Stages the columns of a change. One object serves all attempts to commit the change. */
 export class StagedColumns {
   #schemaId: number | undefined
-  /** By fragment id. */
+  /** By fragment id: its staged columns. */
   #staged = new Map<number, Staged>()
 
   /**
