@@ -10,7 +10,8 @@ import type { Clock } from '../primitives/clock.js'
 /** Interval in milliseconds at which the process looks for idle and ended sessions. */
 const checkIntervalMs = 60_000
 
-interface Held {
+/** A pinned session. */
+interface Session {
   /** Resolves when the pin is written, to the function that releases the pin. */
   readonly pinned: Promise<() => Promise<void>>
   /** Time of the first request, in milliseconds of `Clock.elapsed`. */
@@ -40,7 +41,7 @@ interface HoldsOptions {
 /** The pinned sessions of one kind (uploads or read sessions) in this process. */
 export class Holds {
   readonly #options: HoldsOptions
-  readonly #held = new Map<string, Held>()
+  readonly #sessions = new Map<string, Session>()
   readonly #closing = new AbortController()
   #watching: Promise<void> | null = null
 
@@ -50,7 +51,7 @@ export class Holds {
 
   /** The number of pinned sessions. */
   get size(): number {
-    return this.#held.size
+    return this.#sessions.size
   }
 
   /**
@@ -63,51 +64,51 @@ export class Holds {
   async run<T>(id: string, slot: number, work: () => Promise<T>): Promise<T> {
     const { pin, clock } = this.#options
     const now = clock.elapsed()
-    const held = this.#held.get(id) ?? {
+    const session = this.#sessions.get(id) ?? {
       pinned: pin(slot, id),
       since: now,
       last: now,
       calls: 0,
       hasEnded: false,
     }
-    this.#held.set(id, held)
-    held.calls++
+    this.#sessions.set(id, session)
+    session.calls++
     try {
-      await held.pinned
+      await session.pinned
       return await work()
     } catch (error) {
-      if (await isBroken(held)) this.#held.delete(id)
+      if (await isBroken(session)) this.#sessions.delete(id)
       throw error
     } finally {
-      held.calls--
-      held.last = clock.elapsed()
+      session.calls--
+      session.last = clock.elapsed()
       // An error of the release can be ignored: `Pins.close` releases the pin later, or other processes ignore it after
       // ten minutes without a heartbeat.
-      if (held.hasEnded) await this.end(id).catch(() => {})
+      if (session.hasEnded) await this.end(id).catch(() => {})
       if (!this.#closing.signal.aborted) this.#watching ??= this.#watch()
     }
   }
 
   /** Record that a session is in use, because a caller still reads the result of a request. */
   touch(id: string): void {
-    const held = this.#held.get(id)
-    if (held !== undefined) held.last = this.#options.clock.elapsed()
+    const session = this.#sessions.get(id)
+    if (session !== undefined) session.last = this.#options.clock.elapsed()
   }
 
   /** Return the time in milliseconds since this process pinned a session. Returns 0 if the session is not pinned. */
   pinnedMs(id: string): number {
-    const held = this.#held.get(id)
-    return held === undefined ? 0 : this.#options.clock.elapsed() - held.since
+    const session = this.#sessions.get(id)
+    return session === undefined ? 0 : this.#options.clock.elapsed() - session.since
   }
 
   /** End a session, and release its pin. If requests of the session are running, the last request releases the pin. */
   async end(id: string): Promise<void> {
-    const held = this.#held.get(id)
-    if (held === undefined) return
-    held.hasEnded = true
-    if (held.calls > 0) return
-    this.#held.delete(id)
-    await (await held.pinned)()
+    const session = this.#sessions.get(id)
+    if (session === undefined) return
+    session.hasEnded = true
+    if (session.calls > 0) return
+    this.#sessions.delete(id)
+    await (await session.pinned)()
   }
 
   /** Stop the check for idle sessions. The pins stay until `Pins.close` releases them. */
@@ -119,11 +120,11 @@ export class Holds {
   /** Release idle and ended sessions at intervals, as long as there are pinned sessions. The promise never rejects. */
   async #watch(): Promise<void> {
     const { clock, idleMs, isOpen } = this.#options
-    while (this.#held.size > 0) {
+    while (this.#sessions.size > 0) {
       await clock.sleep(Math.min(checkIntervalMs, idleMs), this.#closing.signal).catch(() => {})
       if (this.#closing.signal.aborted) return
       const now = clock.elapsed()
-      for (const [id, { last, calls }] of this.#held) {
+      for (const [id, { last, calls }] of this.#sessions) {
         if ((calls === 0 && now - last >= idleMs) || isOpen?.(id) === false)
           await this.end(id).catch(() => {})
       }
@@ -135,7 +136,7 @@ export class Holds {
 /**
  * Return whether the pin could not be written. The session is then removed, so that its next request writes a new pin.
  */
-function isBroken({ pinned }: Held): Promise<boolean> {
+function isBroken({ pinned }: Session): Promise<boolean> {
   return pinned.then(
     () => false,
     () => true,

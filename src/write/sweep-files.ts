@@ -83,14 +83,14 @@ class Sweeper implements Swept {
   trouble: unknown = null
   readonly #source: SweepSource
   readonly #state: CatalogState
-  readonly #held: (head: TableHead) => Runs
+  readonly #versionsOf: (head: TableHead) => Runs
   readonly #storeNow: number
   readonly #pacer: Pacer
 
   constructor(source: SweepSource, state: CatalogState, storeNow: number, pacer: Pacer) {
     this.#source = source
     this.#state = state
-    this.#held = versionsWithData(state)
+    this.#versionsOf = versionsWithData(state)
     this.#storeNow = storeNow
     this.#pacer = pacer
   }
@@ -119,10 +119,10 @@ class Sweeper implements Swept {
       if (head !== undefined) await this.#sweepStaged(head, manifests)
       return
     }
-    const held = this.#held(head)
-    const bases = manifests.filter(({ path }) => isPastBase(path, head, held))
+    const versions = this.#versionsOf(head)
+    const bases = manifests.filter(({ path }) => isPastBase(path, head, versions))
     if (old.length + bases.length === 0) return
-    const reach = await reachOf(this.#source, head, held, this.#pacer)
+    const reach = await reachOf(this.#source, head, versions, this.#pacer)
     for (const file of old) if (!reach.files.has(file.path)) await this.#delete(file)
     await this.#sweepBases(head, bases, reach)
   }
@@ -179,9 +179,9 @@ class Sweeper implements Swept {
  * Return whether a path is the stored manifest of an expired version, except the one with which the replay of the table
  * begins.
  */
-function isPastBase(path: string, { mark, start }: TableHead, held: Runs): boolean {
+function isPastBase(path: string, { mark, start }: TableHead, versions: Runs): boolean {
   const version = versionOf(path)
-  return version !== null && version <= mark && version !== start && !hasNumber(held, version)
+  return version !== null && version <= mark && version !== start && !hasNumber(versions, version)
 }
 
 /**
