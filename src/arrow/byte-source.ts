@@ -26,8 +26,8 @@ export class ByteSource {
 
   /**
    * Consume exactly `bytes` bytes. Returns a view if one chunk contains all of them, otherwise a new buffer, aligned to
-   * 8 bytes. The new buffer is written only as chunks arrive. So a sender that announces a large body but sends little
-   * causes little use of physical memory.
+   * 8 bytes. The new buffer is written only when chunks arrive. So a sender that announces a large body, but sends
+   * little, uses little physical memory.
    */
   async read(bytes: number): Promise<Uint8Array> {
     if (this.#pendingBytes === 0 && bytes > 0) await this.#fetch()

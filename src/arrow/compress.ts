@@ -20,8 +20,9 @@ const minBytes = 64
 /** Maximum size of a compressed buffer, as a share of the original. A larger result is discarded. */
 const maxShare = 0.95
 /**
- * Size in bytes of the sample that is compressed first if a buffer is more than four times as long. If the sample does
- * not become smaller, the buffer is not compressed, because the parts of a column usually compress about equally well.
+ * Size in bytes of the sample that is compressed first if a buffer is more than four times as long. If the sample is
+ * not compressed to less than `maxShare`, the buffer is not compressed, because the parts of a column usually compress
+ * about equally well.
  */
 const sampleBytes = 64 * 1024
 
@@ -31,8 +32,8 @@ const sampleBytes = 64 * 1024
 export type Compress = (plain: Uint8Array, mostBytes: number) => Promise<Uint8Array | null>
 
 /**
- * Lets one LZ4 frame at a time be encoded on this thread. Concurrent encodings would each run for a time slice before
- * the event loop continues, so several replies with many columns would cause a long event-loop delay.
+ * A mutex, so that this thread encodes only one LZ4 frame at a time. Each concurrent encoding would run for a time
+ * slice before the event loop continues. So several replies with many columns would cause a long event-loop delay.
  */
 const encodeMutex = new KeyedMutex()
 

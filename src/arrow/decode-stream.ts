@@ -144,8 +144,8 @@ function giveBack(state: StreamState): void {
 }
 
 /**
- * Decode the next batch, and add its offset to `starts`. Returns null at the end of the stream. This is a separate
- * function so that its variables, which refer to the encoded batch, do not stay in memory while the caller uses the
+ * Decode the next batch, and add its offset to `starts`. Returns null at the end of the stream. The variables of this
+ * function refer to the encoded batch. It is a separate function, so that they are freed while the caller uses the
  * decoded batch.
  */
 async function nextBatch(

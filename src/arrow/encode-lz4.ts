@@ -22,8 +22,8 @@ const scratchView = new DataView(scratch.buffer)
 
 const minMatch = 4
 /**
- * Rules of the format for the end of a block: its last 5 bytes must be literals, and its last match must start at least
- * 12 bytes before the end.
+ * Rules of the format for the end of a block. The last 5 bytes must be literals. The last match must start at least 12
+ * bytes before the end.
  */
 const lastLiterals = 5
 const lastMatch = 12

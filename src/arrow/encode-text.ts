@@ -76,8 +76,9 @@ function encodeJoined(
     if (value) next += ascii ? value.length : Buffer.byteLength(value)
     offsets[i + 1] = next
   }
-  // If a string ends with half of a surrogate pair, and the next string starts with the other half, the joined string
-  // is well-formed, but the strings are not. Then the sum of the separate lengths differs from the joined length.
+  // One string may end with half of a surrogate pair, and the next string may start with the other half. The joined
+  // string is then well-formed, but the two strings are not. In this case the sum of the separate lengths differs from
+  // the joined length.
   return next === at + written
 }
 

@@ -25,8 +25,8 @@ function decode(bits: number): number {
 }
 
 /**
- * By exponent of a number, from -14 on: the factor that scales the number so that the last of its 11 significant bits
- * has the value 1.
+ * By exponent of a number, from -14 on: a factor. After the multiplication, the last of the 11 significant bits of the
+ * number has the value 1.
  */
 const scales = Float64Array.from({ length: 30 }, (_, i) => 2 ** (24 - i))
 /**

@@ -86,9 +86,9 @@ export function decodePrefix(bytes: Uint8Array, offset: number, at: number): num
 }
 
 /**
- * Return whether a stream has the format of Arrow versions before 0.15. This format has no continuation word: the
- * stream starts with the length of its schema message, and then has a flatbuffer, which starts with its root offset.
- * The length is padded so that the body is aligned to 8 bytes.
+ * Return whether a stream has the format of Arrow versions before 0.15. This format has no continuation word. The
+ * stream starts with the length of its schema message. Then the message follows, a flatbuffer, which starts with its
+ * root offset. The length is padded so that the body is aligned to 8 bytes.
  */
 function isLegacyPrefix(view: DataView): boolean {
   const [length, root] = [view.getUint32(0, true), view.getUint32(4, true)]

@@ -1,6 +1,7 @@
 /**
  * A pool of worker threads that encode LZ4 frames, so that the event loop only copies the bytes. The pool starts a
- * thread when there is work. Idle threads do not keep the process alive. The frames are those of `encodeLz4Frame`.
+ * thread when there is work. Idle threads do not keep the process alive. The frames have the same bytes as those of
+ * `encodeLz4Frame`.
  */
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'

@@ -24,8 +24,8 @@ export interface VerifiedLog {
   /** The newest checkpoint that agrees with the slots that still exist. Null: there is none. */
   readonly checkpoint: Checkpoint<CatalogState> | null
   /**
-   * The genesis, and the checksum and time of the last slot, if the replay began at slot 0 and found no gap. Null
-   * otherwise.
+   * The genesis, and the checksum and time of the last slot. Null if the replay did not begin at slot 0, or found a
+   * gap.
    */
   readonly whole: { readonly genesis: Genesis; readonly crc: number; readonly ts: number } | null
 }

@@ -39,9 +39,9 @@ interface Alterations extends NumberedSchema {
 }
 
 /**
- * Plan alterations. `firstField`: the id of the next new field. Throws `ColumnNotFound` for an unknown path,
- * `SchemaValidation` for a name that exists or a type without a cast, and `InvalidInput` for alterations that conflict
- * with each other.
+ * Plan alterations. `firstField`: the id of the next new field. Throws `ColumnNotFound` for an unknown path. Throws
+ * `SchemaValidation` for a name that exists or a type without a cast. Throws `InvalidInput` for alterations that
+ * conflict with each other.
  */
 export function planAlterations(
   alterations: readonly ColumnAlteration[],

@@ -1,7 +1,7 @@
 /**
- * Builds index segments over rows of a table. Segments include deleted rows, because queries check which rows are live
- * (STORAGE S12). Text segments do not include them, because the terms of deleted rows would affect the scores. So
- * versions in which these rows are live must not use the text segments.
+ * Builds index segments over rows of a table. Scalar and vector segments include deleted rows, because queries check
+ * which rows are live (STORAGE S12). Text segments have no terms of deleted rows, because these terms would affect the
+ * scores. So versions in which these rows are live must not use the text segments.
  */
 import type { Column } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'

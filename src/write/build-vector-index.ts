@@ -108,11 +108,11 @@ async function buildListedSegments(
 ): Promise<readonly IndexSegment[]> {
   const ends = await endsOfLists(reader, chain, stretches, pacer)
   const before = (row: number) => ends[row - 1] ?? 0
-  const room = (row: number) =>
+  const rowsFrom = (row: number) =>
     Math.max(1, partitionPoint(ends.length, each => ends[each]! <= before(row) + most) - row)
   const segments: IndexSegment[] = []
   let row = 0
-  for (const list of cutInto(stretches, room)) {
+  for (const list of cutInto(stretches, rowsFrom)) {
     const first = row
     const rows = rowsIn(list)
     row += rows

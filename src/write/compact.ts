@@ -96,8 +96,8 @@ async function* liveBatches(
 }
 
 /**
- * Adapt a compaction to a newer version, in which more of its rows may be deleted. Returns null if the compaction does
- * not fit the version and must be discarded: its old fragments are gone or no longer adjacent, or have other columns.
+ * Adapt a compaction to a newer version, in which more of its rows may be deleted. Returns null if the old fragments
+ * are gone, are no longer adjacent, or have other columns. Then the caller must discard the compaction.
  */
 export async function carriedOver(
   { from, survivors, moved }: Compacted,

@@ -123,7 +123,7 @@ function liveRows({ rows, dead }: Fragment): number {
   return rows - dead.count
 }
 
-/** Return the estimated bytes of the live rows: the share of live rows of the file bytes. */
+/** Return the estimated bytes of the live rows: the bytes of the files, times the share of live rows. */
 function bytesOf(fragment: Fragment): number {
   const bytes = fragment.files.reduce((sum, file) => sum + file.bytes, 0)
   return (bytes * liveRows(fragment)) / Math.max(1, fragment.rows)

@@ -55,7 +55,7 @@ export interface BatchFunction extends NamedFunction {
 
 /**
  * A function that fills virtual columns, for the option `functions` of `connect`. It must always return the same value
- * for the same row, because Sheaf may call it again for a row, for example if the commit conflicts with another commit.
+ * for the same row. Sheaf may call it again for a row, for example if the commit conflicts with another commit.
  *
  *     const embed = { name: 'embed', batch: 64, call: async rows => model.embed(rows.map(row => row.title)) }
  *     const ns = await connect('./data', { functions: [embed] })

@@ -37,8 +37,8 @@ export function castRefusal(from: DataType, to: DataType, path: string): SheafEr
 
 /**
  * Cast `column` to the type of `field`. `place`: name of the column and numbers of its rows, for messages. Throws
- * `SchemaValidation` if there is no lossless cast, if a value does not fit the new type, or if a row is null and the
- * field is not nullable.
+ * `SchemaValidation` if there is no lossless cast, or if a value does not fit the new type. Throws it also if a row is
+ * null and the field is not nullable.
  */
 export function castColumn(column: Column, field: Field, place: Place): Column {
   return castField(column, field, place, null, false)

@@ -57,7 +57,7 @@ export class MergeSource {
    * with NULL in a key column does not match any row.
    *
    * `table`: schema of the table. `keys`: names of the key columns. `seed`: seed of the hash function. Throws
-   * `ColumnNotFound` for an unknown key column, `InvalidInput` for a key column that the rows do not have, and
+   * `ColumnNotFound` for an unknown key column, and `InvalidInput` for a key column that the rows do not have. Throws
    * `SchemaValidation` for a key column whose values cannot be compared.
    */
   static async read(

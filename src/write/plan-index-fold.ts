@@ -37,13 +37,16 @@ export interface IndexFold {
 
 /** The thresholds from which segments of an index are merged. */
 interface MergePolicy {
-  /** While the table changes: share of the table's rows that must be unindexed before they are indexed. */
+  /**
+   * While the table changes: minimum share of unindexed rows in the table. Below it, unindexed rows are not indexed
+   * yet.
+   */
   readonly lazyShare: number
-  /** While the table changes: minimum number of unindexed rows before they are indexed. */
+  /** While the table changes: minimum number of unindexed rows. With fewer rows, they are not indexed yet. */
   readonly lazyMin: number
-  /** When the table no longer changes: minimum number of unindexed rows before they are indexed. */
+  /** When the table no longer changes: minimum number of unindexed rows. With fewer rows, they are not indexed. */
   readonly eagerMin: number
-  /** Minimum share of a segment's rows that must be left. Otherwise the segment is rebuilt. */
+  /** Minimum share of a segment's rows that are left in the table. Below it, the segment is rebuilt. */
   readonly coveredShare: number
   /** Maximum number of rows of a segment. */
   readonly rowsMax: number

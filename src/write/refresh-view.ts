@@ -1,6 +1,6 @@
 /**
  * Refreshes the rows of a materialized view. The source row with the id `n` becomes the view row with the id `firstRow
- * + n`, so each changed source row determines the view row to change.
+ * + n`. So a refresh finds the view row of each changed source row by its id.
  */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'

@@ -6,8 +6,8 @@
  * - Only files with names that Sheaf generates are deleted, and only in the folders `tables/<uuid>/`. Files at
  *   locations that callers chose stay.
  * - Another maintenance task deletes the files of dropped tables.
- * - A manifest that a client staged for a Lance table is deleted one day after it was written, by the store's clock,
- *   unless a version in the log still needs it.
+ * - A manifest that a client staged for a Lance table is deleted one day after it was written (by the store's clock).
+ *   It stays if a version in the log still needs it.
  * - A file that cannot be deleted now, for example because it is open on Windows, is deleted by a later garbage
  *   collection.
  */
