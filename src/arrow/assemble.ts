@@ -1,6 +1,6 @@
 /**
- * Builds columns from the bodies of IPC messages. The input is untrusted: lengths, null counts, offsets, indices and
- * text are checked once here, in time linear in the body. So readers of a column need no checks.
+ * Builds columns from the bodies of IPC messages. The input is untrusted. This module checks lengths, null counts,
+ * offsets, dictionary indices and text once, in time linear in the body. So code that reads a column needs no checks.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { invalidInput, quote, type SheafError } from '../errors.js'
@@ -15,21 +15,21 @@ import type { Steps } from './steps.js'
 import type { WireField } from './wire-field.js'
 
 /**
- * Bytes charged to the budget for a row that has no bytes of its own. Otherwise a body of a few bytes could claim
- * billions of rows.
+ * Bytes charged to the budget for each row of a type without buffers, for example `null`. Without this charge a body of
+ * a few bytes could claim billions of rows.
  */
 const bytesPerEmptyRow = 8
 
-/** A null count that the writer did not know: apache-arrow writes it for slices. */
+/** Null count in a message whose writer did not count the nulls. apache-arrow writes this value for slices. */
 const unknownNulls = -1
 
-/** The bytes of one body. */
+/** The body of one IPC message. */
 interface Body {
   readonly header: BodyHeader
   readonly bytes: Uint8Array
-  /** The offset of `bytes` in the input of the caller, for messages. */
+  /** Offset of `bytes` in the input of the caller. Error messages use it. */
   readonly at: number
-  /** The number of a buffer whose bytes are stored elsewhere, and these bytes. */
+  /** A buffer whose bytes are not in `bytes`: its number in the body, from 0, and its bytes. */
   readonly replaced?: { readonly buffer: number; readonly bytes: Uint8Array }
 }
 
@@ -38,14 +38,15 @@ export interface AssembleOptions {
   readonly budget: Budget
   /** Returns the dictionary of a dictionary field. */
   readonly dictionaryOf: (field: WireField) => Column
-  /** Whether to check that text is valid UTF-8. Set it for bytes from outside. */
+  /** Whether to check that text is valid UTF-8. It must be true for input that Sheaf did not write. */
   readonly checkText: boolean
 }
 
 /**
- * Build all fields of one body, in steps of a column or a compressed block. The fields must use all nodes and buffers
- * of the body.
- * @throws InvalidInput naming column and byte; with status 413 if the budget is exceeded.
+ * Build the columns of one body. A step builds one column or decompresses one block. The fields must use all nodes and
+ * buffers of the body.
+ * @throws InvalidInput for a broken body; the message names the column and the byte. The status is 413 if the budget is
+ * exceeded.
  */
 export function* assembleColumns(
   fields: readonly WireField[],
@@ -68,9 +69,12 @@ class Assembler {
   #node = 0
   #buffer = 0
   #viewColumn = 0
-  /** Bytes that buffers may still take. Buffers must not overlap, or a small body could cost any amount of work. */
+  /**
+   * Bytes of the body minus the bytes of the buffers read so far. It must not become negative: overlapping buffers
+   * would let a small body cause unlimited work.
+   */
   #bytesLeft: number
-  /** The offset of the buffer read last, for messages. */
+  /** Offset of the buffer that was read last. Error messages use it. */
   #at = 0
 
   constructor(body: Body, options: AssembleOptions) {
@@ -83,7 +87,7 @@ class Assembler {
     const { nodes, buffers } = this.#body.header
     if (this.#node !== nodes.length || this.#buffer !== buffers.length) {
       throw invalidInput(
-        `broken arrow body: ${nodes.length / 2} nodes and ${buffers.length / 2} buffers, the schema needs ` +
+        `broken arrow body: ${nodes.length / 2} nodes and ${buffers.length / 2} buffers, but the schema needs ` +
           `${this.#node / 2} and ${this.#buffer / 2} (byte ${this.#body.at})`,
       )
     }
@@ -142,11 +146,11 @@ class Assembler {
     return { ...newColumn(field, length, rows, null, null), children }
   }
 
-  /** Build a child with the rows that its parent needs. The child may have more rows. */
+  /** Build a child column, and cut it to `length` rows, the number that its parent needs. */
   *#child(field: WireField, length: number): Steps<Column> {
     const child = yield* this.column(field)
     if (child.length < length) {
-      throw this.#fault(field.path, `has ${child.length} rows, its parent needs ${length}`)
+      throw this.#fault(field.path, `has ${child.length} rows, but its parent needs ${length}`)
     }
     return sliceColumn(child, 0, length)
   }
@@ -159,7 +163,7 @@ class Assembler {
   ): Pick<Column, 'offsets' | 'children'> {
     const count = offsets[offsets.length - 1]!
     if (first + count > child.length) {
-      throw fault(path, `offsets reach row ${first + count} of a child of ${child.length}`, at)
+      throw fault(path, `has offsets up to row ${first + count}, but its child has ${child.length} rows`, at)
     }
     return { offsets, children: [sliceColumn(child, first, count)] }
   }
@@ -170,7 +174,8 @@ class Assembler {
     const at = this.#at
     const data = yield* this.#take(path, 'values', 0)
     const last = first + offsets[length]!
-    if (last > data.length) throw fault(path, `offsets reach byte ${last} of ${data.length}`, at)
+    if (last > data.length)
+      throw fault(path, `has offsets up to byte ${last}, but only ${data.length} bytes of data`, at)
     const column = newColumn(field, length, rows, data.subarray(first, last), offsets)
     if (this.#options.checkText && field.type.kind === 'utf8') this.#checkUtf8(path, column)
     return column
@@ -183,7 +188,8 @@ class Assembler {
     const viewsAt = this.#at
     const views = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     const count = this.#body.header.viewBuffers[this.#viewColumn++]
-    if (count === undefined || count < 0) throw this.#fault(path, 'has no count of data buffers')
+    if (count === undefined || count < 0)
+      throw this.#fault(path, 'has views, but the batch does not give the number of their data buffers')
     const data: Uint8Array[] = []
     for (let i = 0; i < count; i++) data.push(yield* this.#take(path, 'data', 0))
 
@@ -191,7 +197,7 @@ class Assembler {
     let total = 0
     for (let i = 0; i < length; i++) {
       if (isPresent(rows, i)) total += views.getUint32(16 * i, true)
-      if (total > 0x7fffffff) throw fault(path, 'holds more than 2 GiB', viewsAt + 16 * i)
+      if (total > 0x7fffffff) throw fault(path, 'has more than 2 GiB of values', viewsAt + 16 * i)
       offsets[i + 1] = total
     }
     this.#options.budget.charge(total + offsets.byteLength, path)
@@ -205,7 +211,7 @@ class Assembler {
       const source = data[views.getInt32(16 * i + 8, true)]
       const start = views.getInt32(16 * i + 12, true)
       if (source === undefined || start < 0 || start + size > source.length) {
-        throw fault(path, `row ${i} points outside its data buffers`, viewsAt + 16 * i)
+        throw fault(path, `has a view outside its data buffers in row ${i}`, viewsAt + 16 * i)
       }
       values.set(source.subarray(start, start + size), offsets[i]!)
     }
@@ -220,7 +226,7 @@ class Assembler {
     return viewCells(field.type, yield* this.#take(field.path, 'values', width * length), length)
   }
 
-  /** Read the offsets of `length` rows, shifted to start at 0, and the original first offset. */
+  /** Read the offsets of `length` rows. Returns the original first offset, and all offsets minus the first one. */
   *#offsets(field: WireField, length: number): Steps<Offsets> {
     const { path, type } = field
     const large = isLarge(type)
@@ -231,7 +237,7 @@ class Assembler {
     if (bytes.length < width * (length + 1)) {
       throw this.#fault(
         path,
-        `has ${bytes.length} bytes of offsets, ${length} rows need ${width * (length + 1)}`,
+        `has ${bytes.length} bytes of offsets, but ${length} rows need ${width * (length + 1)}`,
       )
     }
     const source = aligned(bytes, width, length + 1)
@@ -258,7 +264,7 @@ class Assembler {
     for (let i = 0; i < wide.length; i++) {
       const offset = wide[i]!
       if (offset < 0n) throw this.#fault(path, `has the offset ${offset}`)
-      if (offset > 0x7fffffffn) throw this.#fault(path, 'holds more than 2 GiB in one batch')
+      if (offset > 0x7fffffffn) throw this.#fault(path, 'has more than 2 GiB of values in one batch')
       out[i] = Number(offset)
     }
     return out
@@ -285,11 +291,12 @@ class Assembler {
       const start = offsets[i]!
       const end = offsets[i + 1]!
       if (start === end) continue
-      // If the whole text is valid, a value is valid unless it starts or ends inside a character.
+      // If all bytes of the column together are valid UTF-8, a value is valid unless it starts or ends inside a
+      // character.
       const isSound = allValid
         ? (bytes[start]! & 0xc0) !== 0x80 && (end === bytes.length || (bytes[end]! & 0xc0) !== 0x80)
         : isUtf8(bytes.subarray(start, end))
-      if (!isSound && isValid(column, i)) throw this.#fault(path, `row ${i} is not UTF-8`)
+      if (!isSound && isValid(column, i)) throw this.#fault(path, `has invalid UTF-8 in row ${i}`)
     }
   }
 
@@ -307,7 +314,10 @@ class Assembler {
     return { length, nulls }
   }
 
-  /** Return the decompressed bytes of the next buffer, at least `minBytes` bytes. */
+  /**
+   * Return the decompressed bytes of the next buffer. Throws if there are fewer than `minBytes`. `what`: its name in
+   * messages.
+   */
   *#take(path: string, what: string, minBytes: number): Steps<Uint8Array> {
     const { header, bytes, at, replaced } = this.#body
     const index = this.#buffer / 2
@@ -324,7 +334,10 @@ class Assembler {
     } else {
       this.#bytesLeft -= length
       if (offset < 0 || length < 0 || offset + length > bytes.length) {
-        throw this.#fault(path, `has ${what} at ${offset}+${length} of a body of ${bytes.length} bytes`)
+        throw this.#fault(
+          path,
+          `has ${what} at bytes ${offset} to ${offset + length} of a body of ${bytes.length} bytes`,
+        )
       }
       if (this.#bytesLeft < 0) throw this.#fault(path, 'has buffers that overlap others')
       taken = bytes.subarray(offset, offset + length)
@@ -333,7 +346,7 @@ class Assembler {
       }
     }
     if (taken.length < minBytes) {
-      throw this.#fault(path, `has ${taken.length} bytes of ${what}, needs ${minBytes}`)
+      throw this.#fault(path, `has ${taken.length} bytes of ${what}, but needs ${minBytes}`)
     }
     return taken
   }
@@ -368,7 +381,7 @@ function checkIndices(path: string, column: Column, values: Values, size: number
   for (let i = 0; i < column.length; i++) {
     const index = values[i]!
     if ((index < 0 || index >= size) && isValid(column, i)) {
-      throw fault(path, `row ${i} has index ${index} into a dictionary of ${size} values`, at)
+      throw fault(path, `has index ${index} in row ${i}, but its dictionary has ${size} values`, at)
     }
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Handles bad vectors: vectors with NaN, infinity or a null element and, in plain objects, vectors of the wrong length.
- * Bad vectors are replaced by null, or their rows are dropped, before other code sees the rows.
+ * Handles bad vectors. A vector is bad if it has NaN, infinity or a null element. In plain objects, a vector of the
+ * wrong length is also bad. Bad vectors are replaced by null, or their rows are dropped, before other code sees the
+ * rows.
  */
 import { types } from 'node:util'
 import { invalidInput, quote, type SheafError, schemaMismatch } from '../errors.js'
@@ -13,8 +14,7 @@ import { takeBatch } from './take.js'
 import type { DataType, Field, Schema } from './types.js'
 
 /**
- * What to do with a bad vector: reject the call (`error`), replace the vector by null (`null`), or drop its row
- * (`skip`).
+ * Treatment of a bad vector: reject the call (`error`), replace the vector by null (`null`), or drop its row (`skip`).
  */
 export type BadVectors = 'error' | 'null' | 'skip'
 
@@ -48,14 +48,17 @@ function isVector(type: DataType): type is VectorType {
 
 // ---- plain objects
 
-/** Rows, and their numbers in messages: the number of the first row, or one number per row. */
+/**
+ * Rows with their numbers, which error messages name. `numbers` is the number of the first row, or one number per row.
+ */
 export interface NumberedRows {
   readonly rows: readonly Row[]
   readonly numbers: number | Uint32Array
 }
 
 /**
- * Return plain objects without bad vectors. Values that are not arrays of numbers stay; later checks reject them.
+ * Return the plain objects without bad vectors. `first` is the number of row 0 in messages. Values that are not arrays
+ * of numbers are not changed, because later checks reject them.
  * @throws SchemaValidation if a vector should become null and its column is not nullable.
  */
 export function soundRows(
@@ -94,7 +97,7 @@ function isList(value: unknown): value is ArrayLike<unknown> {
   return Array.isArray(value) || types.isTypedArray(value)
 }
 
-/** The smallest magnitudes that round to infinity in a float of this many bits. */
+/** By width of a float in bits: the smallest magnitude that the conversion to this float rounds to infinity. */
 const infinite = { 16: 65_520, 32: (2 - 2 ** -24) * 2 ** 127, 64: Infinity } as const
 
 function isBad(list: ArrayLike<unknown>, size: number, bits: 16 | 32 | 64): boolean {
@@ -112,23 +115,27 @@ function isBad(list: ArrayLike<unknown>, size: number, bits: 16 | 32 | 64): bool
 }
 
 function notNullable(name: string, row: number): SheafError {
-  return schemaMismatch(`row ${row}: column ${quote(name)} has a bad vector, and is not nullable`, {
-    hint: "set badVectors: 'skip' to drop such rows",
-  })
+  return schemaMismatch(
+    `row ${row}: column ${quote(name)} has a bad vector, and the column is not nullable`,
+    {
+      hint: "set badVectors: 'skip' to drop such rows",
+    },
+  )
 }
 
 const rowsAtOnce = 1024
 
-/** The length of the vectors of a column, and their element type. */
+/** The length of the vectors of a column, and the width of their float elements in bits. */
 interface CommonVectors {
   readonly size: number
   readonly bits: 32 | 64
 }
 
 /**
- * Return the most frequent vector length of each column that contains only vectors and nulls, by column name. Vectors
- * are Float32Arrays and Float64Arrays and, in columns that are known to contain vectors, all arrays of numbers.
- * @throws InvalidInput if two lengths are equally frequent: then it is not clear which vectors are bad.
+ * Return the most frequent vector length of each column that contains only vectors and nulls, by column name. A vector
+ * is a Float32Array or a Float64Array. If `holdsVectors` returns true for a column, any array of numbers is a vector
+ * there.
+ * @throws InvalidInput if two lengths are equally frequent, because then it is not clear which vectors are bad.
  */
 export function* commonVectors(
   rows: readonly Row[],
@@ -165,7 +172,7 @@ function ambiguousLength(column: string, lengths: readonly number[], count: numb
 }
 
 interface LengthCounts {
-  /** The number of vectors of each length. */
+  /** Number of vectors, by their length. */
   readonly lengths: Map<number, number>
   /** Whether all vectors are Float64Arrays. */
   isDouble: boolean
@@ -192,8 +199,8 @@ function countLengths(values: readonly unknown[], counts: LengthCounts, areVecto
 // ---- batches
 
 /**
- * Return the schema of batches returned by `soundBatch`. In mode `null`, vectors are nullable where they are in
- * `target`, the schema of the table.
+ * Return the schema that `soundBatch` gives to batches. `target` is the schema of the table. In mode `null`, a vector
+ * column becomes nullable if and only if the column of `target` with the same name is nullable.
  */
 export function soundSchema(schema: Schema, target: Schema, mode: BadVectors): Schema {
   if (mode !== 'null') return schema
@@ -233,7 +240,9 @@ export function soundBatch(batch: Batch, schema: Schema, mode: BadVectors, first
   return takeBatch(sound, kept.subarray(0, count))
 }
 
-/** Return 1 for each row with a bad vector, 0 for all others. Null if there is no bad vector. */
+/**
+ * Return an array with 1 for each row with a bad vector and 0 for every other row. Returns null if no vector is bad.
+ */
 function badRows(vectors: Column, { size, child: { type } }: VectorType): Uint8Array | null {
   const elements = vectors.children[0]!
   const bad = new Uint8Array(vectors.length)
@@ -260,7 +269,10 @@ function markBad16(values: Uint16Array, size: number, bad: Uint8Array): void {
   }
 }
 
-/** Drop the validity of elements: null elements occur only in vectors that are bad or null, and are never read. */
+/**
+ * Drop the validity of the elements. Only vectors that are bad or null have null elements, and no code reads those
+ * vectors.
+ */
 function withoutNullElements(vectors: Column): Column {
   const elements = vectors.children[0]!
   if (elements.nullCount === 0) return vectors

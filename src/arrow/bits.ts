@@ -1,9 +1,9 @@
-/** Bitmaps in Arrow's layout: bit `i` is bit `i & 7` of byte `i >>> 3`; 1 means present or true. */
+/** Bitmaps in Arrow's layout: bit `i` is bit `i & 7` of byte `i >>> 3`. The value 1 means "not null" or "true". */
 
 const ones = new Uint8Array(256)
 for (let i = 1; i < 256; i++) ones[i] = ones[i >>> 1]! + (i & 1)
 
-/** Return the bytes of a bitmap of `length` bits. */
+/** Return the number of bytes of a bitmap of `length` bits. */
 export function bitmapBytes(length: number): number {
   return Math.ceil(length / 8)
 }
@@ -18,7 +18,10 @@ export function countBits(bits: Uint8Array, length: number): number {
   return total
 }
 
-/** Return bits `start .. start+length` as a bitmap of their own: a view if `start` is a multiple of 8, else a copy. */
+/**
+ * Return the `length` bits from `start` on as a bitmap that starts at bit 0. A view if `start` is a multiple of 8, else
+ * a copy.
+ */
 export function cutBits(bits: Uint8Array, start: number, length: number): Uint8Array {
   const first = start >>> 3
   if ((start & 7) === 0) return bits.subarray(first, first + bitmapBytes(length))
@@ -27,7 +30,10 @@ export function cutBits(bits: Uint8Array, start: number, length: number): Uint8A
   return out
 }
 
-/** OR bits `start .. start+length` of `source` into `target` from bit `at` on. These bits of `target` must be 0. */
+/**
+ * Copy the `length` bits of `source` from `start` on to `target` from bit `at` on. The overwritten bits must be 0
+ * before.
+ */
 export function copyBits(
   target: Uint8Array,
   at: number,
@@ -48,7 +54,7 @@ export function copyBits(
   }
 }
 
-/** Set bits `start .. start+length`. */
+/** Set the `length` bits from `start` on to 1. */
 export function setBits(target: Uint8Array, start: number, length: number): void {
   let i = start
   const end = start + length
@@ -61,7 +67,10 @@ export function setBits(target: Uint8Array, start: number, length: number): void
   for (i += whole * 8; i < end; i++) target[i >>> 3]! |= 1 << (i & 7)
 }
 
-/** Return exactly the bytes of `length` bits, with the bits past `length` cleared. Copies only if such a bit is set. */
+/**
+ * Return exactly the bytes of `length` bits, with 0 in the unused bits of the last byte. Copies only if one of them is
+ * 1.
+ */
 export function exactBits(bits: Uint8Array, length: number): Uint8Array {
   const exact = bits.subarray(0, bitmapBytes(length))
   const rest = length & 7

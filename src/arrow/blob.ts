@@ -1,8 +1,9 @@
 /**
- * Blob columns of Lance: structs with the extension type `lance.blob.v2`. The field `data` contains the bytes, or the
- * field `uri` their location.
+ * Blob columns of Lance: structs with the extension type `lance.blob.v2`. Either the field `data` contains the bytes,
+ * or the field `uri` contains their location.
  *
- * LanceDB's clients expect a descriptor in place of a blob, and fetch the bytes of the rows that they need.
+ * In query results, LanceDB's clients expect a descriptor instead of a blob: its kind, size and location. They fetch
+ * the bytes of the rows that they need in further requests.
  */
 import { bitmapBytes } from './bits.js'
 import { type Batch, type Column, isValid } from './column.js'
@@ -21,12 +22,12 @@ export function isBlob({ type, metadata }: Pick<Field, 'type' | 'metadata'>): bo
   )
 }
 
-/** Return whether a field contains blobs of version 1: binary values that only the metadata marks as blobs. */
+/** Return whether a field contains blobs of version 1: binary values with the metadata `lance-encoding:blob`. */
 export function isLegacyBlob({ type, metadata }: Pick<Field, 'type' | 'metadata'>): boolean {
   return type.kind === 'binary' && metadata?.['lance-encoding:blob'] === 'true'
 }
 
-/** Kinds of blobs in a descriptor: stored with the row, or at a URI. */
+/** Values of `kind` in a descriptor: bytes stored with the row (`inline`), or bytes at a URI (`external`). */
 const inline = 0
 const external = 3
 
@@ -40,7 +41,9 @@ const descriptorFields: readonly Field[] = [
 ]
 const descriptor: DataType = { kind: 'struct', children: descriptorFields }
 
-/** Return the schema with a descriptor in place of each blob. Returns the same object if there are no blobs. */
+/**
+ * Return the schema with a descriptor field instead of each blob field. Returns the same object if there are no blobs.
+ */
 export function describedSchema(schema: Schema): Schema {
   const fields = schema.fields.map(describedField)
   return fields.every((field, i) => field === schema.fields[i]) ? schema : { ...schema, fields }
@@ -72,7 +75,7 @@ function describedType(type: DataType): DataType {
 }
 
 /**
- * Return the batch with a descriptor in place of each blob. `schema` is `describedSchema` of the schema of the batch.
+ * Return the batch with a descriptor instead of each blob. `schema` must be `describedSchema(batch.schema)`.
  */
 export function describedBatch(batch: Batch, schema: Schema): Batch {
   const { fields } = batch.schema

@@ -1,21 +1,25 @@
 /** Limits the memory that decoding allocates in addition to its input. */
 import { ErrorCode, quote, SheafError } from '../errors.js'
 
-/** 1 GiB. */
+/** Default limit of a decoder: 1 GiB. */
 export const defaultMaxBytes = 2 ** 30
 
 /**
- * Memory that several decoders share. A decoder returns what it took; at the end of a call the rest is returned for it.
+ * A limited amount of memory that several decoders share. A decoder gives back the bytes that it took. At the end of a
+ * call, its caller gives back the bytes that the decoder has not given back.
  */
 export interface SharedMemory {
   /**
-   * Wait until `bytes` are available, then take them. Rejects with `signal.reason`, and with the errors of `add` if the
-   * decoder already holds some memory.
+   * Wait until `bytes` are available, then take them. Rejects with `signal.reason` if `signal` is aborted.
+   *
+   * A decoder that already has some memory does not wait. Instead the call rejects with the errors of `add`, because
+   * two waiting decoders could block each other forever.
    */
   take(bytes: number, signal: AbortSignal | undefined): Promise<void>
   /**
    * Take bytes without waiting.
-   * @throws ServiceUnavailable if other decoders hold the memory; InvalidInput with status 413 if the limit is smaller.
+   * @throws ServiceUnavailable if other decoders use the memory. InvalidInput with status 413 if the decoder would have
+   * more bytes than the whole limit.
    */
   add(bytes: number): void
   give(bytes: number): void
@@ -29,7 +33,10 @@ export class Budget {
   #paid: number
   #taken: number
 
-  /** `memory`: shared memory from which allocations are taken. `paid`: bytes already taken from it. */
+  /**
+   * `limit`: maximum bytes. `memory`: shared memory from which the budget takes the bytes; default: none. `paid`: bytes
+   * that the caller already took from `memory` for this budget.
+   */
   constructor(limit: number, memory?: SharedMemory, paid = 0) {
     this.#limit = limit
     this.#memory = memory
@@ -38,14 +45,14 @@ export class Budget {
     this.#taken = paid
   }
 
-  /** Bytes taken from the shared memory. */
+  /** Bytes taken from the shared memory, including those that the caller paid. */
   get taken(): number {
     return this.#taken
   }
 
   /**
-   * Charge `bytes` that are about to be allocated for a column. @throws InvalidInput with status 413 if the limit is
-   * exceeded.
+   * Count `bytes` before they are allocated for a column. `path`: name of the column, for the message.
+   * @throws InvalidInput with status 413 if the limit is exceeded.
    */
   charge(bytes: number, path: string): void {
     this.#left -= bytes

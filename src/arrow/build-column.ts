@@ -1,4 +1,7 @@
-/** Builds columns of a given type from JavaScript values. Checks every value, and converts only without loss. */
+/**
+ * Builds columns of a given type from JavaScript values. Checks every value, and rejects values that it would have to
+ * change.
+ */
 import { types } from 'node:util'
 import { assert, invalidInput, nearestName, quote, type SheafError, schemaMismatch } from '../errors.js'
 import { bitmapBytes } from './bits.js'
@@ -18,11 +21,11 @@ import type { DataType, Field, IntType } from './types.js'
 /** Options of `buildColumn`. */
 export interface BuildOptions {
   readonly limit: SpreadLimit
-  /** Whether the types were inferred. Then vectors must contain finite numbers only. */
+  /** Whether the types were inferred from the rows. If true, vectors must contain only finite numbers. */
   readonly inferred: boolean
 }
 
-/** Values; null or undefined where there is none. */
+/** One value per row. Null and undefined both mean null. */
 type Cells = readonly unknown[]
 
 interface Target {
@@ -33,11 +36,11 @@ interface Target {
 const dayMs = 86_400_000
 
 /**
- * Build a column from values. `undefined` counts as null.
+ * Build a column from values. `undefined` means null.
  *
- * `present`: for a child, the rows whose parent is not null; only these must not be null if the child is not nullable.
- * Default: all rows.
- * @throws SchemaValidation naming row, column, type and value.
+ * `present`: bitmap of the rows in which a null is an error if the column is not nullable. For a child column, these
+ * are the rows whose parent is not null. Null (default): all rows.
+ * @throws SchemaValidation if a value does not fit. The message names the row, the column, the type and the value.
  */
 export function buildColumn(
   target: Target,
@@ -217,7 +220,7 @@ function buildBinary(type: DataType, values: Cells, place: Place): Pick<Column, 
       parts.push(value)
       total += value.length
       if (total > 0x7fffffff) {
-        throw invalidInput(`row ${place.row(i)}: column ${quote(place.path)} holds more than 2 GiB`)
+        throw invalidInput(`row ${place.row(i)}: column ${quote(place.path)} has more than 2 GiB of values`)
       }
     }
     offsets[i + 1] = total
@@ -275,8 +278,8 @@ function buildDecimals(type: DataType & { kind: 'decimal' }, values: Cells, plac
 type CountType = DataType & { kind: 'date' | 'time' | 'timestamp' | 'duration' }
 
 /**
- * Build temporal values. Numbers and bigints count units. Dates and ISO 8601 texts are converted if they are whole
- * multiples of the unit.
+ * Build dates, times, timestamps and durations. A number or bigint is a number of units. A Date or an ISO 8601 text
+ * must be a whole multiple of the unit.
  */
 function buildCounts(type: CountType, values: Cells, place: Place): Values {
   const out = zeroCells(type, values.length)
@@ -376,7 +379,7 @@ function checkLists(type: DataType, values: Cells, place: Place): Lists {
   return values as Lists
 }
 
-/** Convert every map to an array of [key, value] pairs. */
+/** Convert every Map or plain object to an array of [key, value] pairs. Arrays of pairs stay as they are. */
 function checkMaps(type: DataType, values: Cells, place: Place): Lists {
   return values.map((value, i) => {
     if (value === null || value === undefined) return null
@@ -421,8 +424,9 @@ function checkObjects(type: DataType & { kind: 'struct' }, values: Cells, place:
 }
 
 /**
- * Check that every key of a row is a known column. @throws SchemaValidation for an unknown key, with the nearest name
- * as hint.
+ * Check that every key of a row is a column name. `index`: number of the row in `place`, or in messages if `place` is
+ * null.
+ * @throws SchemaValidation for an unknown key. The hint suggests the most similar name.
  */
 export function checkKeys(
   row: object,
@@ -484,8 +488,9 @@ function buildEqualLists(
 }
 
 /**
- * Return the elements of all vectors, with zeros for null vectors. Returns null if an element is not a number that
- * fits. The slow path then checks whether the element may be null, and reports the error.
+ * Return the elements of all vectors, with zeros for null vectors. Returns null if an element is not a number of the
+ * element type. The caller then builds the elements one by one: null elements may be allowed, other values are an
+ * error.
  */
 function buildNumbers(type: VectorType, lists: Lists, place: Place, options: BuildOptions): Values | null {
   const child = type.child.type
@@ -501,7 +506,7 @@ function buildNumbers(type: VectorType, lists: Lists, place: Place, options: Bui
       if (fill === 'misfit') return null
       if (fill === 'non-finite' && options.inferred) {
         const bad = Array.prototype.find.call(list, number => !Number.isFinite(number))
-        throw invalidInput(`row ${place.row(i)}: vector ${quote(place.path)} holds ${bad}`, {
+        throw invalidInput(`row ${place.row(i)}: vector ${quote(place.path)} contains ${bad}`, {
           hint: "fix these rows, or set badVectors to 'null' or 'skip'",
         })
       }
@@ -585,8 +590,8 @@ function buildDictionary(
   const maxDistinct = 2 ** (signed ? bits - 1 : bits)
   if (distinct.length > maxDistinct) {
     throw schemaMismatch(
-      `row ${place.row(origin[maxDistinct]!)}: column ${quote(place.path)} has more than the ${maxDistinct} distinct values ` +
-        `its ${typeName(type.index)} indices can tell apart`,
+      `row ${place.row(origin[maxDistinct]!)}: column ${quote(place.path)} has more than ${maxDistinct} distinct values, ` +
+        `the maximum for its ${typeName(type.index)} indices`,
     )
   }
   const rows = Uint32Array.from(origin, i => place.row(i))

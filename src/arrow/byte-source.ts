@@ -1,16 +1,16 @@
-/** Reads exact numbers of bytes from the chunks of an Arrow body. */
+/** Reads a given number of bytes from an Arrow body that arrives in chunks. */
 import { invalidInput, quote } from '../errors.js'
 import { tooLarge } from './budget.js'
 import { concatBytes } from './concat-bytes.js'
 import { cutOff } from './decode-ipc.js'
 import { asBytes } from './layout.js'
 
-/** A source of bytes. The chunks may have any size. */
+/** A reader of a sequence of chunks, which may have any size. */
 export class ByteSource {
   readonly #chunks: AsyncIterator<Uint8Array> | Iterator<Uint8Array>
   #pending: Uint8Array[] = []
   #pendingBytes = 0
-  /** Bytes read so far. */
+  /** Number of bytes consumed so far. */
   position = 0
 
   constructor(chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>) {
@@ -25,8 +25,9 @@ export class ByteSource {
   }
 
   /**
-   * Consume exactly `bytes`, in a buffer aligned to 8 bytes unless one chunk contains all of them. Pages of memory are
-   * touched only as bytes arrive, whatever length was announced.
+   * Consume exactly `bytes` bytes. Returns a view if one chunk contains all of them, otherwise a new buffer, aligned to
+   * 8 bytes. The new buffer is written only when chunks arrive. So a sender that announces a large body, but sends
+   * little, uses little physical memory.
    */
   async read(bytes: number): Promise<Uint8Array> {
     if (this.#pendingBytes === 0 && bytes > 0) await this.#fetch()
@@ -48,7 +49,7 @@ export class ByteSource {
     return out
   }
 
-  /** Consume exactly `bytes`, as views of the chunks. */
+  /** Consume exactly `bytes` bytes. Returns them as views of the chunks. */
   async views(bytes: number): Promise<Uint8Array[]> {
     const views: Uint8Array[] = []
     for (let missing = bytes; missing > 0; ) {
@@ -62,7 +63,7 @@ export class ByteSource {
     return views
   }
 
-  /** Consume all remaining bytes. */
+  /** Return all remaining bytes. Throws InvalidInput with status 413 if there are more than `maxBytes`. */
   async rest(maxBytes: number): Promise<Uint8Array> {
     while (await this.#fetch()) {
       if (this.#pendingBytes > maxBytes) throw tooLarge('the arrow file is', maxBytes)
@@ -87,7 +88,7 @@ export class ByteSource {
       const next = await this.#chunks.next()
       if (next.done === true) return false
       if (!(next.value instanceof Uint8Array)) {
-        throw invalidInput(`an arrow body must come in Uint8Array chunks, got ${quote(typeof next.value)}`)
+        throw invalidInput(`the chunks of an arrow body must be Uint8Arrays, got ${quote(typeof next.value)}`)
       }
       if (next.value.length === 0) continue
       this.#pending.push(asBytes(next.value))

@@ -13,7 +13,7 @@ const oneOf =
 const isField = (value: unknown) => typeof value === 'object' && value !== null
 const isFields = (value: unknown) => Array.isArray(value) && value.every(isField)
 
-/** The required properties of each type, in addition to its kind, with their checks. */
+/** By kind of type: the required properties in addition to `kind`, each with a function that checks its value. */
 const properties: Readonly<Record<DataType['kind'], Readonly<Record<string, (value: unknown) => boolean>>>> =
   {
     null: {},
@@ -36,10 +36,13 @@ const properties: Readonly<Record<DataType['kind'], Readonly<Record<string, (val
     dictionary: { index: isField, value: isField, ordered: isBoolean },
   }
 
-/** Throw `SchemaValidation` if `schema` is not a valid schema. The message names the field and the missing property. */
+/**
+ * Throw `SchemaValidation` if `schema` is not a valid schema. The message names the field and the missing or wrong
+ * property.
+ */
 export function checkSchemaShape(schema: Schema): void {
   if (typeof schema !== 'object' || schema === null || !isFields(schema.fields)) {
-    throw schemaMismatch(`a schema needs fields, an array of fields, got ${quote(schema)}`)
+    throw schemaMismatch(`a schema must be an object with an array fields, got ${quote(schema)}`)
   }
   for (const field of schema.fields) checkField(field, '', 0)
 }
@@ -51,10 +54,12 @@ function checkField(
 ): void {
   const { name, nullable, type } = field as Readonly<Record<string, unknown>>
   if (typeof name !== 'string')
-    throw schemaMismatch(`a field of ${parent || 'the schema'} has the name ${quote(name)}`)
+    throw schemaMismatch(
+      `the name of a field of ${parent || 'the schema'} must be a string, got ${quote(name)}`,
+    )
   const path = parent === '' ? name : `${parent}.${name}`
   if (typeof nullable !== 'boolean')
-    throw schemaMismatch(`field ${quote(path)} needs nullable, true or false`)
+    throw schemaMismatch(`field ${quote(path)} needs nullable: true or false`)
   checkType(type, path, depth)
 }
 
@@ -63,19 +68,23 @@ function checkType(type: unknown, path: string, depth: number): void {
     throw schemaMismatch(`field ${quote(path)} is nested deeper than ${maxTypeDepth} levels`)
   const given = (typeof type === 'object' && type !== null ? type : {}) as Readonly<Record<string, unknown>>
   if (typeof given.kind !== 'string' || !Object.hasOwn(properties, given.kind)) {
-    throw schemaMismatch(`field ${quote(path)} has the type ${quote(type)}`, {
-      hint: `a type has one of the kinds ${Object.keys(properties).join(', ')}`,
+    throw schemaMismatch(`field ${quote(path)} has the invalid type ${quote(type)}`, {
+      hint: `a type is an object whose kind is one of ${Object.keys(properties).join(', ')}`,
     })
   }
   for (const [name, fits] of Object.entries(properties[given.kind as DataType['kind']])) {
     if (fits(given[name])) continue
-    throw schemaMismatch(`field ${quote(path)}: ${name} of type ${given.kind} is ${quote(given[name])}`)
+    throw schemaMismatch(
+      `field ${quote(path)}: the property ${name} of the type ${given.kind} must not be ${quote(given[name])}`,
+    )
   }
   if (given.kind === 'dictionary') {
     checkType(given.value, path, depth + 1)
     const index = given.index as { readonly kind?: unknown }
     if (index.kind !== 'int')
-      throw schemaMismatch(`field ${quote(path)}: the index of a dictionary is an int`)
+      throw schemaMismatch(
+        `field ${quote(path)}: the index type of a dictionary must have the kind int, got ${quote(index.kind)}`,
+      )
     checkType(index, path, depth + 1)
     return
   }

@@ -1,9 +1,12 @@
-/** Thrown when the values of some rows of a column exceed 2 GiB (`InvalidInput`). Fewer rows at a time may fit. */
+/**
+ * Thrown (as `InvalidInput`) if a column's values in the rows of one call exceed 2 GiB. A caller may retry with fewer
+ * rows.
+ */
 import { ErrorCode, SheafError } from '../errors.js'
 
 export class ColumnTooLarge extends SheafError {
   constructor(rows: number) {
-    super(ErrorCode.InvalidInput, `the values of ${rows} rows in one column hold more than 2 GiB`, {
+    super(ErrorCode.InvalidInput, `one column has more than 2 GiB of values in ${rows} rows`, {
       hint: 'take fewer rows at a time',
     })
   }

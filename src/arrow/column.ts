@@ -1,17 +1,18 @@
 /**
- * Columns and batches: Arrow's buffers as plain data (columnar format, "Physical Memory Layout").
+ * Columns and batches: Arrow's buffers as plain data (columnar format, "Physical Memory Layout"). Code that creates
+ * columns guarantees these invariants, and code that reads columns relies on them:
  *
- * - A column starts at row 0 of its buffers. Slices are cut on input, and no offset is carried along.
- * - Buffers are read-only once a column exists. They may be longer than needed, never shorter.
- * - `large` types keep their type, but have 32-bit offsets in memory. Batches with more than 2 GiB of data in a column
- *   are rejected on input.
- * - A Uint8Array is never a Buffer here, because `slice` of a Buffer does not copy.
- * - Offsets start at 0 and never decrease. The last offset is at most the length of `values`, or equals the length of
- *   the child.
- * - Children have exactly the rows that their parent needs: `length` for a struct, `size * length` for a
- *   fixed_size_list, the last offset for a list or map.
- * - The index of a non-null row of a dictionary column is within its dictionary. Values of null rows are arbitrary,
- *   indices included: call `isValid` first.
+ * - A column starts at row 0 of its buffers. A slice of a column has its own views, so columns have no start offset.
+ * - No code changes a buffer after its column exists. A buffer may be longer than needed, never shorter.
+ * - A `large` type stays in the schema, but its offsets have 32 bits in memory. So decoders reject batches with more
+ *   than 2 GiB of data in a column.
+ * - A Uint8Array is never a Node Buffer, because `slice` of a Buffer does not copy.
+ * - Offsets start at 0 and never decrease. For text and bytes, the last offset is at most the length of `values`. For
+ *   lists and maps, it equals the length of the child.
+ * - The length of a child is `length` for a struct, `size * length` for a fixed_size_list, and the last offset for a
+ *   list or map.
+ * - The index of a non-null row of a dictionary column is within its dictionary. Values and indices of null rows are
+ *   arbitrary, so call `isValid` before you read a value.
  */
 import type { DataType, Schema } from './types.js'
 
@@ -33,22 +34,25 @@ export interface Column {
   readonly type: DataType
   readonly length: number
   readonly nullCount: number
-  /** One bit per row, least significant first, 1 = present. Null if no row is null. */
+  /** Bitmap with one bit per row (see `bits.ts`); 1 means "not null". Null if no row is null. */
   readonly validity: Uint8Array | null
   /**
-   * - int, float32/64, date, time, timestamp, duration: one element per row in the array of that width (64-bit temporal
-   *   types: BigInt64Array; date day and time s/ms: Int32Array; date ms: BigInt64Array)
+   * The values of the rows. The kind of array depends on the type:
+   *
+   * - int, float32, float64: the typed array of the element type, with one element per row
+   * - date in days, time in s or ms: Int32Array; date in ms, time in us or ns, timestamp, duration: BigInt64Array
    * - float16: Uint16Array of the raw bits; bool: Uint8Array of bits
-   * - utf8, binary: Uint8Array of all bytes, cut by `offsets`
+   * - utf8, binary: Uint8Array of the bytes of all rows; `offsets` gives the range of each row
    * - fixed_size_binary, decimal, interval: Uint8Array of `width * length` bytes
-   * - dictionary: the indices; null, lists, struct, map: null
+   * - dictionary: the indices into `dictionary`
+   * - null, list, fixed_size_list, struct, map: null
    */
   readonly values: Values | null
-  /** utf8, binary, list, map: `length + 1` offsets; else null. */
+  /** The `length + 1` offsets of a utf8, binary, list or map column. Null for other types. */
   readonly offsets: Int32Array | null
-  /** list, fixed_size_list, map: one; struct: one per field; else none. */
+  /** One child for list, fixed_size_list and map; one per field for struct; empty for other types. */
   readonly children: readonly Column[]
-  /** The distinct values of a dictionary column; else null. */
+  /** The values of a dictionary column's dictionary. Null for other types. */
   readonly dictionary: Column | null
 }
 

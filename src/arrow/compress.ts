@@ -1,6 +1,6 @@
 /**
- * Compresses the buffers of IPC bodies (columnar format, "Compression"): each buffer is an int64 length and a frame. A
- * length of -1 precedes a buffer that is not compressed.
+ * Compresses the buffers of IPC bodies (columnar format, "Compression"). A compressed buffer is an int64 with the
+ * length of the original, and a frame. An uncompressed buffer is the int64 -1, and the original bytes.
  */
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -12,32 +12,40 @@ import { Lz4Threads } from './lz4-threads.js'
 import { runPaced } from './steps.js'
 import { encodeZstd } from './zstd.js'
 
-/** Shorter buffers are not compressed: unpacking costs more than the saved bytes are worth. */
+/**
+ * Minimum size in bytes of a buffer that is compressed. For shorter buffers, decompression takes more time than it
+ * saves.
+ */
 const minBytes = 64
-/** A compressed buffer must be shorter than this share of the original. */
+/** Maximum size of a compressed buffer, as a share of the original. A larger result is discarded. */
 const maxShare = 0.95
-/** For longer buffers this many bytes are compressed first as a sample: most columns compress everywhere or nowhere. */
+/**
+ * Size in bytes of the sample that is compressed first if a buffer is more than four times as long. If the sample is
+ * not compressed to less than `maxShare`, the buffer is not compressed, because the parts of a column usually compress
+ * about equally well.
+ */
 const sampleBytes = 64 * 1024
 
 /**
- * Compress one buffer of at least `worthBytes`. Resolves to null if the result would not be shorter than `mostBytes`.
+ * Compress one buffer into a frame. Resolves to null if the frame would not be shorter than `mostBytes`.
  */
 export type Compress = (plain: Uint8Array, mostBytes: number) => Promise<Uint8Array | null>
 
 /**
- * LZ4 frames are encoded one at a time. Otherwise each column of each reply would run for a slice of its own between
- * two turns of the event loop.
+ * A mutex, so that this thread encodes only one LZ4 frame at a time. Each concurrent encoding would run for a time
+ * slice before the event loop continues. So several replies with many columns would cause a long event-loop delay.
  */
 const encodeMutex = new KeyedMutex()
 
-/** Shorter buffers are encoded faster on this thread than another thread can answer. */
+/** Minimum size in bytes of a buffer that another thread encodes. For shorter buffers the round trip takes longer. */
 const threadBytes = 256 * 1024
 
 const defaultThreads = new Lz4Threads()
 
 /**
- * Return a function that compresses on other threads: LZ4 on `threads`, ZSTD on Node's pool. Short LZ4 buffers, and all
- * if no thread is available, are encoded on this thread. The function rejects with the reason of the pacer's signal.
+ * Return a function that compresses buffers on other threads: LZ4 on `threads`, ZSTD on Node's thread pool. LZ4 buffers
+ * below 256 KiB, and all LZ4 buffers if no thread is available, are encoded on this thread. With LZ4 the function
+ * rejects with the reason of the pacer's signal.
  */
 export function compressorOf(codec: Codec, pacer: Pacer, threads: Lz4Threads = defaultThreads): Compress {
   const { signal } = pacer
@@ -54,7 +62,7 @@ export function compressorOf(codec: Codec, pacer: Pacer, threads: Lz4Threads = d
   }
 }
 
-/** Return the same nodes with compressed buffers. */
+/** Return the columns with the same nodes and compressed buffers. */
 export async function compressBuffers(
   { nodes, buffers }: FlatColumns,
   compress: Compress,

@@ -1,7 +1,7 @@
-/** Concatenates byte arrays. Apart from `concat.ts`, because clients need it before they read Arrow data. */
+/** Concatenates byte arrays. Separate from `concat.ts`, so that a client can use it without loading the Arrow code. */
 import { invalidInput } from '../errors.js'
 
-/** Concatenate byte arrays into a new one. Throws `InvalidInput` if they are too long for one array. */
+/** Concatenate byte arrays into a new array. Throws `InvalidInput` if the result cannot be allocated. */
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   let total = 0
   for (const part of parts) total += part.length

@@ -11,9 +11,9 @@ import { takeColumn } from './take.js'
 import type { DataType } from './types.js'
 
 /**
- * Concatenate the rows of at least one column. All columns must have equal types.
- * @throws ColumnTooLarge if the values of text or lists exceed 2 GiB, InvalidInput if merged dictionaries exceed their
- * index type.
+ * Concatenate the rows of one or more columns. All columns must have equal types.
+ * @throws ColumnTooLarge if the values of text or lists exceed 2 GiB. InvalidInput if a merged dictionary has more
+ * values than its index type can number.
  */
 export function concatColumns(columns: readonly Column[]): Column {
   const first = columns[0]
@@ -71,7 +71,7 @@ export function concatColumns(columns: readonly Column[]): Column {
   }
 }
 
-/** Concatenate the rows of at least one batch. All batches must have equal column types. */
+/** Concatenate the rows of one or more batches. All batches must have equal column types. */
 export function concatBatches(batches: readonly Batch[]): Batch {
   const first = batches[0]
   assert(first !== undefined, 'no batches to join')
@@ -85,7 +85,7 @@ export function concatBatches(batches: readonly Batch[]): Batch {
   }
 }
 
-/** Concatenate the validity of all columns, which have `length` rows together. */
+/** Concatenate the validity of all columns. `length`: number of rows of all columns together. */
 export function concatValidity(
   columns: readonly Column[],
   length: number,
@@ -117,7 +117,7 @@ export function concatBools(columns: readonly Column[], length: number): Uint8Ar
 }
 
 /**
- * Concatenate the offsets of all columns, as offsets into their concatenated values or children.
+ * Concatenate the offsets of all columns. The result refers to the concatenated values or children of the columns.
  * @throws ColumnTooLarge if the values or children exceed 2 GiB.
  */
 export function concatOffsets(columns: readonly Column[], length: number): Int32Array {
@@ -137,14 +137,14 @@ export function concatOffsets(columns: readonly Column[], length: number): Int32
 }
 
 /**
- * Merges the dictionaries of several columns of one type. Values keep the order of their first appearance. Equal values
- * (of text, bytes, numbers and other flat types) appear once. The first dictionary is used unchanged, so a column that
- * comes alone, or repeatedly, keeps its indices.
+ * Merges the dictionaries of several columns of one type. Values keep the order of their first appearance. If a value
+ * of text, bytes, numbers or another flat type is in several dictionaries, the merged dictionary has it once. The
+ * merged dictionary starts with the whole first dictionary, so columns with the first dictionary keep their indices.
  */
 export class DictionaryMerger {
   readonly #type: DataType & { readonly kind: 'dictionary' }
   readonly #pieces: Column[] = []
-  /** The new index of each value of a known dictionary; null if the indices are unchanged. */
+  /** By added dictionary: the new index of each of its values. Null if all indices are unchanged. */
   readonly #remapOf = new Map<Column, Int32Array | null>()
   readonly #indexOf = new Map<string | null, number>()
   #size = 0
@@ -155,7 +155,7 @@ export class DictionaryMerger {
 
   /**
    * Add the dictionary of a column. Returns the column's indices into the merged dictionary.
-   * @throws InvalidInput if the index type is too small for the merged dictionary.
+   * @throws InvalidInput if the merged dictionary has more values than the index type can number.
    */
   add(column: Column): Values {
     const { dictionary, values, length } = column
@@ -168,7 +168,7 @@ export class DictionaryMerger {
     return remap === null ? values.subarray(0, length) : remapIndices(column, values, remap)
   }
 
-  /** Return all values so far. */
+  /** Return the merged dictionary of the columns added so far. */
   dictionary(): Column {
     if (this.#pieces.length === 0) return emptyColumn(this.#type.value)
     const merged = concatColumns(this.#pieces)
@@ -230,8 +230,8 @@ function remapIndices(column: Column, values: Values, remap: Int32Array): Values
 }
 
 /**
- * Return a function that reads the bytes of a value as a string. Null for types whose values are not a contiguous run
- * of bytes.
+ * Return a function that reads the bytes of the value at an index as a string, to compare values. Returns null for
+ * types whose values are not contiguous bytes.
  */
 function keyReader(column: Column): ((index: number) => string) | null {
   const { type, values, offsets } = column

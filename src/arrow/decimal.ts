@@ -1,6 +1,9 @@
 /** Decimals: a little-endian integer of 128 or 256 bits, divided by 10^scale. */
 
-/** Return whether a decimal of this many bits can have this precision (at most 38 or 76 digits) and scale. */
+/**
+ * Return whether a decimal type is valid. The maximum precision is 38 digits for 128 bits, and 76 digits for 256 bits.
+ * The scale must be from -128 to 127.
+ */
 export function isDecimal(bits: 128 | 256, precision: number, scale: number): boolean {
   const digits = bits === 128 ? 38 : 76
   const whole = Number.isInteger(precision) && Number.isInteger(scale)
@@ -24,7 +27,7 @@ export function writeDecimal(bytes: Uint8Array, index: number, bits: 128 | 256, 
     view.setBigUint64(at, BigInt.asUintN(64, value >> BigInt(8 * at)), true)
 }
 
-/** Format a decimal: `12.340` for 12340 with scale 3. A negative scale appends zeros. */
+/** Format a decimal, for example 12340 with scale 3 as `12.340`. A negative scale appends zeros. */
 export function formatDecimal(value: bigint, scale: number): string {
   if (scale <= 0) return value === 0n ? '0' : `${value}${'0'.repeat(-scale)}`
   const digits = (value < 0n ? -value : value).toString().padStart(scale + 1, '0')
@@ -32,12 +35,12 @@ export function formatDecimal(value: bigint, scale: number): string {
   return `${value < 0n ? '-' : ''}${digits.slice(0, point)}.${digits.slice(point)}`
 }
 
-/** More digits than any decimal of 256 bits can use, at any scale. */
+/** Maximum length of a decimal text, and maximum exponent. No 256-bit decimal, with any scale, needs more digits. */
 const maxExponent = 400
 
 /**
- * Parse a decimal text (`-12.34`, `1e3`) as an unscaled integer. Returns null if the text is not a decimal or would
- * have to be rounded.
+ * Parse a decimal text, for example `-12.34` or `1e3`, as an unscaled integer: the number times 10^scale. Returns null
+ * if the text is not a decimal number, or if the result would have to be rounded.
  */
 export function parseDecimal(text: string, scale: number): bigint | null {
   const match = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?$/.exec(text)

@@ -1,7 +1,7 @@
 /**
- * Reads complete Arrow IPC streams and files from outside (columnar format, "IPC Streaming Format" and "IPC File
- * Format"). For input that is still arriving, see `decode-stream.ts`. Columns are views of the input where its
- * alignment allows.
+ * Reads complete, untrusted Arrow IPC streams and files (columnar format, "IPC Streaming Format" and "IPC File
+ * Format"). `decode-stream.ts` reads input while it arrives. Buffers of columns are views of the input if they are
+ * aligned, otherwise copies.
  */
 import { invalidInput } from '../errors.js'
 import { Budget, defaultMaxBytes, type SharedMemory } from './budget.js'
@@ -23,11 +23,11 @@ import type { Schema } from './types.js'
 /** Limits of decoding. */
 export interface DecodeLimits {
   /**
-   * The most bytes that decoding may allocate in addition to its input: decompressed buffers, converted views and
-   * 64-bit offsets, joined dictionaries. Default: 1 GiB.
+   * Maximum bytes that decoding may allocate in addition to its input, for example for decompressed buffers and joined
+   * dictionaries. Default: 1 GiB.
    */
   readonly maxBytes?: number
-  /** Shared memory from which these bytes are taken. */
+  /** Shared memory from which the decoder takes the bytes that it allocates. Default: none. */
   readonly memory?: SharedMemory | undefined
 }
 
@@ -37,24 +37,24 @@ interface Decoded {
   readonly batches: readonly Batch[]
 }
 
-/** Length of the footer length and the closing magic, in bytes. */
+/** Bytes at the end of a file: the footer length and the closing magic. */
 const tailBytes = 4 + fileMagic.length
-/** Length of the opening magic, padded to 8 bytes. */
+/** Bytes at the start of a file: the opening magic, padded to a multiple of 8. */
 export const headBytes = 8
 
 /**
- * Decode a complete stream or file. The first bytes tell which of the two it is.
+ * Decode a complete stream or file. A file starts with the magic `ARROW1`; all other input is decoded as a stream.
  *
- * Unsupported types are rejected; utf8_view and binary_view become utf8 and binary. Checks that text is UTF-8, and that
- * offsets and dictionary indices are in range.
- * @throws InvalidInput if the input is not Arrow, cut off or broken, with the byte position; with status 413 if
- * `limits.maxBytes` is exceeded. Unsupported for unsupported types, compression and byte order.
+ * Converts utf8_view and binary_view to utf8 and binary. Checks that text is UTF-8, and that offsets and dictionary
+ * indices are in range.
+ * @throws InvalidInput if the input is not Arrow, cut off or broken. The message names the byte. The status is 413 if
+ * `limits.maxBytes` is exceeded. Unsupported for an unsupported type, compression or byte order.
  */
 export function decodeIpc(bytes: Uint8Array, limits: DecodeLimits = {}): Decoded {
   return runAtOnce(decodeIpcSteps(bytes, limits))
 }
 
-/** Like `decodeIpc`, in steps of a few milliseconds. */
+/** Decode like `decodeIpc`, in steps of a few milliseconds. */
 export function* decodeIpcSteps(bytes: Uint8Array, limits: DecodeLimits = {}): Steps<Decoded> {
   if (bytes.length === 0) throw invalidInput('0 bytes is not an Arrow body')
   const budget = new Budget(limits.maxBytes ?? defaultMaxBytes, limits.memory)
@@ -62,7 +62,7 @@ export function* decodeIpcSteps(bytes: Uint8Array, limits: DecodeLimits = {}): S
   return yield* startsAsFile(plain) ? decodeFile(plain, budget) : decodeStream(plain, budget)
 }
 
-/** Return whether bytes start like a file. Otherwise they may be a stream. */
+/** Return whether bytes start with the magic of an Arrow file. */
 export function startsAsFile(bytes: Uint8Array): boolean {
   if (bytes.length < fileMagic.length) return false
   for (let i = 0; i < fileMagic.length; i++) if (bytes[i] !== fileMagic.charCodeAt(i)) return false
@@ -101,7 +101,10 @@ function* decodeStream(bytes: Uint8Array, budget: Budget): Steps<Decoded> {
   return { schema: decoder.schema, batches }
 }
 
-/** Create the decoder for a schema message. Throws `InvalidInput` if the stream already had a schema. */
+/**
+ * Create the decoder for a schema message. `open`: the decoder of an earlier schema message of the stream;
+ * `InvalidInput` is thrown if it is not null.
+ */
 export function openStream(
   message: Message & { readonly kind: 'schema' },
   open: IpcDecoder | null,
@@ -123,7 +126,7 @@ function* decodeFile(bytes: Uint8Array, budget: Budget): Steps<Decoded> {
   const met = new Set<number>()
   for (const { message, id, body, at } of dictionaries) {
     if (message.kind !== 'dictionary')
-      throw invalidInput(`broken arrow file: no dictionary batch at byte ${at}`)
+      throw invalidInput(`broken arrow file: the message before byte ${at} is not a dictionary batch`)
     if (met.has(id) && !message.delta)
       throw invalidInput(`broken arrow file: a second dictionary ${id} (byte ${at})`)
     met.add(id)
@@ -133,13 +136,13 @@ function* decodeFile(bytes: Uint8Array, budget: Budget): Steps<Decoded> {
   for (const block of footer.batches) {
     const { message, body, at } = readBlock(bytes, block)
     if (message.kind !== 'batch')
-      throw invalidInput(`broken arrow file: no record batch at byte ${block.offset}`)
+      throw invalidInput(`broken arrow file: the message at byte ${block.offset} is not a record batch`)
     batches.push(yield* decoder.batch(message.header, body, at, budget))
   }
   return { schema: decoder.schema, batches }
 }
 
-/** Read the footer at the end of `bytes`, which are the file from byte `from` on. */
+/** Read the footer of a file. `bytes`: the bytes of the file from offset `from` to its end. */
 export function readFooter(bytes: Uint8Array, from: number) {
   const end = from + bytes.length
   const footerEnd = bytes.length - tailBytes
@@ -151,20 +154,24 @@ export function readFooter(bytes: Uint8Array, from: number) {
   const footerBytes = new DataView(bytes.buffer, bytes.byteOffset + footerEnd, 4).getInt32(0, true)
   const start = footerEnd - footerBytes
   if (footerBytes <= 0 || start < least) {
-    throw invalidInput(`broken arrow file: a footer of ${footerBytes} bytes (byte ${from + footerEnd})`)
+    throw invalidInput(
+      `broken arrow file: it cannot have a footer of ${footerBytes} bytes (byte ${from + footerEnd})`,
+    )
   }
   const footerStart = from + start
   return { footer: decodeFooter(bytes.subarray(start, footerEnd), footerStart), footerStart }
 }
 
-/** Check that blocks are before the footer and, in sum, do not claim more bytes than the file has. */
+/** Check that each block ends before the footer, and that all blocks together do not have more bytes than the file. */
 function checkBlocks(blocks: readonly Block[], end: number): void {
   let left = end
   for (const { offset, metadataBytes, bodyBytes } of blocks) {
     const bytes = metadataBytes + bodyBytes
     left -= bytes
     if (offset + bytes > end) {
-      throw invalidInput(`broken arrow file: a message at ${offset}+${bytes} of ${end} bytes (byte ${end})`)
+      throw invalidInput(
+        `broken arrow file: a message at bytes ${offset} to ${offset + bytes} reaches past byte ${end}, where the footer starts`,
+      )
     }
     if (left < 0) throw invalidInput(`broken arrow file: messages overlap (byte ${offset})`)
   }
@@ -173,13 +180,17 @@ function checkBlocks(blocks: readonly Block[], end: number): void {
 function readBlock(bytes: Uint8Array, { offset, metadataBytes, bodyBytes }: Block) {
   const length = decodePrefix(bytes, offset, offset)
   if (length === 0 || prefixBytes + length > metadataBytes) {
-    throw invalidInput(`broken arrow file: metadata of ${length} bytes in ${metadataBytes} (byte ${offset})`)
+    throw invalidInput(
+      `broken arrow file: a message has ${length} bytes of metadata, but the footer says ${metadataBytes} (byte ${offset})`,
+    )
   }
   const start = offset + prefixBytes
   const message = decodeMessage(bytes.subarray(start, start + length), start)
   const at = offset + metadataBytes
   if (message.kind !== 'schema' && message.bodyBytes > bodyBytes) {
-    throw invalidInput(`broken arrow file: a body of ${message.bodyBytes} bytes in ${bodyBytes} (byte ${at})`)
+    throw invalidInput(
+      `broken arrow file: a message has a body of ${message.bodyBytes} bytes, but the footer says ${bodyBytes} (byte ${at})`,
+    )
   }
   const body = bytes.subarray(at, at + (message.kind === 'schema' ? 0 : message.bodyBytes))
   return { message, id: message.kind === 'dictionary' ? message.id : -1, body, at }
@@ -187,7 +198,7 @@ function readBlock(bytes: Uint8Array, { offset, metadataBytes, bodyBytes }: Bloc
 
 /** Create the error for a stream that ends inside a message. */
 export function cutOff(at: number) {
-  return invalidInput(`arrow stream cut off at byte ${at}, inside a message`)
+  return invalidInput(`the arrow stream is cut off at byte ${at}, inside a message`)
 }
 
 /** Create the error for a stream without a schema. */

@@ -26,8 +26,8 @@ interface DecodeStreamOptions extends DecodeLimits {
   /** Cancels the decoding: pending promises reject with `signal.reason`. */
   readonly signal?: AbortSignal | undefined
   /**
-   * Whether the caller keeps all batches in memory after they were read. Default: false, the caller keeps only the last
-   * batch.
+   * Whether the caller keeps all batches in memory. If false (default), the decoder gives the shared memory of a batch
+   * back when the caller asks for the next batch.
    */
   readonly keeps?: boolean | undefined
 }
@@ -35,17 +35,21 @@ interface DecodeStreamOptions extends DecodeLimits {
 /** A stream or file that is being decoded. */
 export interface DecodedStream {
   readonly schema: Schema
-  /** Readable once. Each batch is decoded when the caller asks for it. */
+  /** The batches. The caller can iterate only once. Each batch is decoded when the caller asks for it. */
   readonly batches: AsyncIterable<Batch>
 }
 
 /**
- * Decode a stream or a file while it arrives. The chunks must not change. Resolves when the schema has been read. Only
- * one message is in memory at a time, so `maxBytes` limits each message (as received and as decoded) and the
- * dictionaries, not the whole input. Exception: a file with dictionaries is read completely first and must fit in
- * `maxBytes`, because its dictionaries may come last. The footer of any other file must list the batches in their
- * order. Decoding lets the event loop turn.
- * @throws like `decodeIpc`; `batches` throws for errors after the schema.
+ * Decode a stream or a file while it arrives. Resolves when the schema has been read. The caller must not change the
+ * chunks. Decoding yields to the event loop.
+ *
+ * - Only one message is in memory at a time. So `maxBytes` limits the dictionaries and each message, as received and as
+ *   decoded, but not the whole input.
+ * - A file with dictionaries is read completely first, because its dictionaries may be at its end. Its size must not
+ *   exceed `maxBytes`.
+ * - The footer of a file without dictionaries must list the batches in the order in which they are in the file.
+ *
+ * @throws the errors of `decodeIpc`. Errors after the schema are thrown by the iteration of `batches`.
  */
 export async function decodeIpcStream(
   chunks: AsyncIterable<Uint8Array>,
@@ -82,8 +86,8 @@ async function openChunks(source: ByteSource, options: DecodeStreamOptions): Pro
 }
 
 /**
- * Return whether the schema of a file has dictionaries, without consuming it. Returns true if only the whole file can
- * tell.
+ * Return whether the schema of a file has dictionaries, without consuming bytes. Also returns true if the file does not
+ * begin with a complete schema message. Then the caller reads the whole file and uses the schema in its footer.
  */
 async function hasDictionaries(source: ByteSource, maxBytes: number): Promise<boolean> {
   const prefix = await source.peek(headBytes + prefixBytes)
@@ -108,7 +112,7 @@ interface StreamState {
   readonly signal: AbortSignal | undefined
   readonly memory: SharedMemory | undefined
   readonly keeps: boolean
-  /** Bytes of shared memory held by the batch that was yielded last. */
+  /** Bytes of shared memory that the batch yielded last uses. */
   taken: number
 }
 
@@ -140,8 +144,9 @@ function giveBack(state: StreamState): void {
 }
 
 /**
- * Decode the next batch, and add its start to `starts`. Returns null at the end of the stream. A function of its own,
- * because `streamBatches` would keep the encoded batch in memory as long as the decoded one.
+ * Decode the next batch, and add its offset to `starts`. Returns null at the end of the stream. The variables of this
+ * function refer to the encoded batch. It is a separate function, so that they are freed while the caller uses the
+ * decoded batch.
  */
 async function nextBatch(
   source: ByteSource,
@@ -151,7 +156,7 @@ async function nextBatch(
 ): Promise<Batch | null> {
   const { maxBytes, pacer, signal, memory } = state
   for (;;) {
-    // Stop reading while other decoders wait for memory.
+    // `take` waits while other decoders wait for memory, so this decoder does not read more input until then.
     await memory?.take(0, signal)
     const start = source.position
     const next = await readMessage(source, maxBytes)
@@ -179,14 +184,17 @@ async function checkEnd(source: ByteSource): Promise<void> {
   throw invalidInput(`bytes follow the end of the stream (byte ${source.position})`)
 }
 
-/** The footer defines the content of a file: omitted or reordered batches would be different rows. */
+/**
+ * Check that the footer lists the batches that were read, in the same order. Readers of files follow the footer, so
+ * with another list they would see other rows.
+ */
 async function checkFooter(source: ByteSource, starts: readonly number[], maxBytes: number): Promise<void> {
   const from = source.position
   const { footer, footerStart } = readFooter(await source.rest(maxBytes), from)
   const listed = footer.batches
   if (listed.length === starts.length && listed.every(({ offset }, i) => offset === starts[i])) return
   throw invalidInput(
-    `broken arrow file: its footer does not list the ${starts.length} batches before it, in their order (byte ${footerStart})`,
+    `broken arrow file: its footer must list the ${starts.length} batches in the order of the file (byte ${footerStart})`,
   )
 }
 

@@ -6,8 +6,9 @@ import { asBytes, cellBytes } from './layout.js'
 import { equalTypes } from './same-type.js'
 
 /**
- * Return the rows in which two columns of equal type and length differ. Numbers are compared by their bits, so -0 is
- * not 0, and NaN equals NaN. Dictionary columns are compared by value, not by index. Values of null rows are ignored.
+ * Return the numbers of the rows in which two columns of equal type and length differ. Numbers are compared by their
+ * bits: -0 differs from 0, and NaN equals NaN with the same bits. Dictionary columns are compared by their values. Two
+ * null rows are equal.
  */
 export function differingRows(a: Column, b: Column): Bitset {
   assert(
@@ -20,17 +21,17 @@ export function differingRows(a: Column, b: Column): Bitset {
   return differing
 }
 
-/** Two columns, with precomputed properties that each row comparison needs. */
+/** Two columns, with properties that are computed once for all comparisons of rows. */
 interface Pair {
   readonly a: Column
   readonly b: Column
-  /** The values of types with cells of equal width, of texts and of bytes; empty for other types. */
+  /** The bytes of `values` of column `a`. Empty if the column has no values. */
   readonly bytesA: Uint8Array
   readonly bytesB: Uint8Array
-  /** Bytes of a cell. */
+  /** Bytes of the value of a row. 0 for types whose values have no fixed width in bytes. */
   readonly width: number
   readonly hasNulls: boolean
-  /** Pairs of the children, or of the dictionaries. */
+  /** One pair for each child of the columns, or one pair for their dictionaries. */
   readonly inner: readonly Pair[]
 }
 
@@ -52,7 +53,7 @@ function pairOf(a: Column, b: Column): Pair {
 
 const nothing = new Uint8Array(0)
 
-/** Return whether rows `i` to `i + count - 1` of one column equal rows `j` to `j + count - 1` of the other. */
+/** Return whether the `count` rows of column `a` from `i` on equal the `count` rows of column `b` from `j` on. */
 function areEqual(pair: Pair, i: number, j: number, count: number): boolean {
   const { a, bytesA, bytesB, width } = pair
   if (!pair.hasNulls && a.type.kind !== 'dictionary' && width > 0) {

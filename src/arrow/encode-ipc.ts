@@ -1,6 +1,6 @@
 /**
  * Writes Arrow IPC streams and files: uncompressed, with buffers aligned to 64 bytes. Equal input gives equal bytes.
- * The output consists of chunks that view the columns' own buffers; nothing is copied together.
+ * The output is a list of chunks, most of them views of the columns' buffers, so the data is not copied.
  */
 import { assert } from '../errors.js'
 import type { Batch, Column } from './column.js'
@@ -12,13 +12,14 @@ import type { Schema } from './types.js'
 import { dictionaryFields, type WireField, wireFields } from './wire-field.js'
 
 /**
- * Writes a stream batch by batch: append the chunks of every `write` and of `finish` in order. A dictionary is written
- * before the first batch that uses it, and replaces the previous one. The writer keeps nothing of written batches.
+ * Writes a stream batch by batch. The caller appends the chunks of every `write` and of `finish` in order. A dictionary
+ * is written before the first batch that uses it, and replaces the column's previous dictionary. The writer keeps no
+ * references to written batches, except to their last dictionaries.
  */
 export class IpcStreamWriter {
   readonly #writer = new IpcWriter(wideAlignment)
   readonly #fields: readonly WireField[]
-  /** The dictionary written last, by dictionary id. */
+  /** By dictionary id: the dictionary that was written last. */
   readonly #dictionaries = new Map<number, Column>()
 
   constructor(schema: Schema) {
@@ -41,7 +42,10 @@ export class IpcStreamWriter {
     return this.#writer.takeChunks()
   }
 
-  /** Dictionaries within the values of a dictionary are written before it. */
+  /**
+   * Write the changed dictionaries of a column. If the values of a dictionary contain dictionaries, those are written
+   * first.
+   */
   #writeDictionaries(field: WireField, column: Column): void {
     field.children.forEach((child, i) => {
       this.#writeDictionaries(child, column.children[i]!)
@@ -56,7 +60,10 @@ export class IpcStreamWriter {
   }
 }
 
-/** Encode a whole stream: schema, dictionaries (one per dictionary column, as some readers require), batches, end. */
+/**
+ * Encode a whole stream: schema, dictionaries, batches, end marker. Each dictionary column has exactly one dictionary
+ * message, because some readers do not support replaced dictionaries.
+ */
 export function encodeIpcStream(schema: Schema, batches: readonly Batch[]): Uint8Array[] {
   const writer = new IpcWriter(wideAlignment)
   writer.push(encodeSchemaMessage(schema, 0, wideAlignment))
@@ -66,8 +73,7 @@ export function encodeIpcStream(schema: Schema, batches: readonly Batch[]): Uint
 }
 
 /**
- * Encode a file that any Arrow tool opens: magic, the stream, footer. `batches` may be empty: the file then contains
- * the schema.
+ * Encode a whole Arrow IPC file: magic, stream, footer. If `batches` is empty, the file contains only the schema.
  */
 export function encodeIpcFile(schema: Schema, batches: readonly Batch[]): Uint8Array[] {
   const writer = fileBegun(schema)
@@ -77,15 +83,18 @@ export function encodeIpcFile(schema: Schema, batches: readonly Batch[]): Uint8A
 }
 
 /**
- * Writes the bytes of `encodeIpcFile` batch by batch: append the chunks of `begin`, of every `write` and of `finish` in
- * order.
+ * Writes the bytes of `encodeIpcFile` batch by batch. The caller appends the chunks of `begin`, of every `write` and of
+ * `finish` in order.
  */
 export class IpcFileSender {
   readonly #schema: Schema
   readonly #writer: IpcWriter
   readonly #blocks: Block[] = []
 
-  /** The schema must have no dictionaries: they come before the first batch and must cover all batches. */
+  /**
+   * The schema must not have dictionaries. A dictionary would have to be written before the first batch, with the
+   * values of all later batches.
+   */
   constructor(schema: Schema) {
     assert(!hasDictionaries(schema), 'a file with dictionaries cannot be written batch by batch')
     this.#schema = schema
@@ -102,7 +111,7 @@ export class IpcFileSender {
     return this.#writer.takeChunks()
   }
 
-  /** Return the last chunks. The last one is the footer. */
+  /** End the file. Returns its last chunks, including the footer. */
   finish(): Uint8Array[] {
     endFile(this.#writer, this.#schema, [], this.#blocks)
     return this.#writer.takeChunks()
@@ -138,7 +147,7 @@ export function fileHead(): Uint8Array {
   return head
 }
 
-/** Concatenate chunks, for callers that need one array. */
+/** Concatenate chunks to one array. Returns a single chunk itself. */
 export function concatChunks(chunks: readonly Uint8Array[]): Uint8Array {
   return chunks.length === 1 ? chunks[0]! : concatBytes(chunks)
 }

@@ -1,37 +1,37 @@
 /**
  * Encodes LZ4 frames (LZ4 Frame Format 1.6.x, LZ4 Block Format): independent blocks of 256 KiB, without content
- * checksums. A hash table maps four bytes to their last position, to find matches. The longer no match is found, the
- * larger the steps between positions.
+ * checksums. To find matches, a hash table maps four bytes to their last position. After many positions without a
+ * match, the encoder skips more and more positions.
  */
 import type { Steps } from './steps.js'
 import { xxh32 } from './xxh32.js'
 
 const magic = 0x184d2204
-/** Version 1, independent blocks. */
+/** FLG byte of the frame header: version 1, independent blocks, no checksums. */
 const flags = 0x60
-/** Blocks of at most 256 KiB: one step takes a few milliseconds. */
+/** BD byte of the frame header: blocks of at most 256 KiB. Encoding one block takes a few milliseconds. */
 const blockSizeCode = 5 << 4
 const blockBytes = 1 << 18
 const headBytes = 7
 
 const tableBits = 15
 const table = new Int32Array(1 << tableBits)
-/** The largest size of an encoded block, for a block without matches. */
+/** Memory for one encoded block. An encoded block is largest if the block has no matches. */
 const scratch = new Uint8Array(blockBytes + Math.ceil(blockBytes / 255) + 16)
 const scratchView = new DataView(scratch.buffer)
 
 const minMatch = 4
 /**
- * The format requires this many literals at the end of a block, and this distance from the start of the last match to
- * the end.
+ * Rules of the format for the end of a block. The last 5 bytes must be literals. The last match must start at least 12
+ * bytes before the end.
  */
 const lastLiterals = 5
 const lastMatch = 12
 const maxDistance = 65_535
-/** After 2^patience positions without a match the step grows by one. */
+/** The step between two tested positions grows by 1 after every 2^patience tested positions without a match. */
 const patience = 5
 
-/** Encode one frame, in a step per block. Returns null if the frame would not be shorter than `mostBytes`. */
+/** Encode one frame. A step encodes one block. Returns null if the frame would not be shorter than `mostBytes`. */
 export function* encodeLz4Frame(plain: Uint8Array, mostBytes: number): Steps<Uint8Array | null> {
   const view = new DataView(plain.buffer, plain.byteOffset, plain.byteLength)
   const parts: Uint8Array[] = []
@@ -62,7 +62,7 @@ export function* encodeLz4Frame(plain: Uint8Array, mostBytes: number): Steps<Uin
   return out
 }
 
-/** Encode bytes `start .. end` into `scratch`. Returns the length of the result. */
+/** Encode the bytes from `start` to before `end` into `scratch`. Returns the length of the result. */
 function encodeBlock(plain: Uint8Array, view: DataView, start: number, end: number): number {
   table.fill(-1)
   let write = 0
@@ -95,7 +95,7 @@ function encodeBlock(plain: Uint8Array, view: DataView, start: number, end: numb
   return putSequence(plain, anchor, end, 0, 0, write)
 }
 
-/** Return the number of equal bytes at `from` and `at`. The first four are known to be equal. */
+/** Count the equal bytes from positions `from` and `at` on. The caller knows that the first four are equal. */
 function matchLength(plain: Uint8Array, view: DataView, from: number, at: number, end: number): number {
   let length = minMatch
   while (at + length + 4 <= end) {
@@ -107,7 +107,10 @@ function matchLength(plain: Uint8Array, view: DataView, from: number, at: number
   return length
 }
 
-/** Write literals `from .. to` and a match, or no match if `length` is 0. Returns the end of the output. */
+/**
+ * Write a sequence into `scratch` at `start`: the bytes from `from` to before `to` as literals, and a match of `length`
+ * bytes. If `length` is 0, there is no match. Returns the end of the output.
+ */
 function putSequence(
   plain: Uint8Array,
   from: number,

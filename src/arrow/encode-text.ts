@@ -1,18 +1,18 @@
-/** Encodes many strings as contiguous UTF-8. */
+/** Encodes many strings into one UTF-8 buffer. */
 import { invalidInput, quote, type SheafError, schemaMismatch } from '../errors.js'
 import { asBytes } from './layout.js'
 import type { Place } from './place.js'
 
 /**
- * Strings are joined and encoded in groups: one call into the engine per group instead of one per string. Above this
- * many characters per string, the join costs more than the calls.
+ * Maximum average length, in UTF-16 code units, of the strings of a group that are joined and encoded in one call. For
+ * longer strings, joining takes longer than one call per string.
  */
 const shortText = 64
 const groupSize = 256
 
 /**
- * Encode all strings as UTF-8; null rows are empty. Throws `SchemaValidation`, naming row and column, for a string with
- * half of a surrogate pair, which UTF-8 cannot represent.
+ * Encode all strings as UTF-8. Null rows have no bytes. Throws `SchemaValidation` for a string with half of a surrogate
+ * pair, which UTF-8 cannot represent. The message names the row and the column.
  */
 export function encodeTexts(
   values: readonly (string | null | undefined)[],
@@ -50,12 +50,13 @@ function splitSurrogate(text: string, place: Place, row: number): SheafError {
   const at = text.search(/\p{Surrogate}/u)
   return schemaMismatch(
     `row ${place.row(row)}: column ${quote(place.path)} holds half of a surrogate pair at character ${at} of ${quote(text)}`,
-    { hint: 'split texts between characters; toWellFormed() replaces each half by U+FFFD' },
+    { hint: 'do not split texts inside a character; text.toWellFormed() replaces each half by U+FFFD' },
   )
 }
 
 /**
- * Encode a group as one string. Returns false if the parts encoded separately would give other bytes than the whole.
+ * Encode the strings of a group as one joined string. Returns false if the result differs from that of encoding each
+ * string separately.
  */
 function encodeJoined(
   values: readonly (string | null | undefined)[],
@@ -75,13 +76,15 @@ function encodeJoined(
     if (value) next += ascii ? value.length : Buffer.byteLength(value)
     offsets[i + 1] = next
   }
-  // Halves of a surrogate pair at the end and start of two strings form one character when joined, but not separately.
+  // One string may end with half of a surrogate pair, and the next string may start with the other half. The joined
+  // string is then well-formed, but the two strings are not. In this case the sum of the separate lengths differs from
+  // the joined length.
   return next === at + written
 }
 
 function grow(bytes: Buffer, used: number, more: number, place: Place, row: number): Buffer<ArrayBuffer> {
   if (used + more > 0x7fffffff) {
-    throw invalidInput(`row ${place.row(row)}: column ${quote(place.path)} holds more than 2 GiB`, {
+    throw invalidInput(`row ${place.row(row)}: column ${quote(place.path)} has more than 2 GiB of text`, {
       hint: 'send fewer rows at a time',
     })
   }

@@ -1,7 +1,7 @@
 /**
- * The frame of a data file: the bytes that no checksum covers. These are all bytes before, between and after the
- * columns, except the block checksums. The footer determines the frame, so a check of the whole file needs only the
- * footer.
+ * The frame of a data file: all bytes that no checksum covers. The frame consists of the bytes before, between and
+ * after the columns, except the block checksums and the footer. The frame can be computed from the footer, so a check
+ * of the whole file can compare it.
  */
 import { corrupted } from '../errors.js'
 import { fileHead } from './encode-ipc.js'
@@ -10,15 +10,15 @@ import type { FileLayout } from './file-reader.js'
 import { encodeBodyMessage, encodeSchemaMessage, endOfStream } from './ipc-message.js'
 import { alignUp, padding, wideAlignment } from './ipc-writer.js'
 
-/** Bytes expected at an offset of the file. */
+/** A part of the frame: its offset in the file, and the bytes that must be there. */
 export interface FramePiece {
   readonly start: number
   readonly bytes: Uint8Array
 }
 
 /**
- * Yield the pieces of a file's frame in order. Together with the columns, the block checksums and the footer they are
- * all bytes of the file. Throws `Internal` if a column cannot be where the footer says.
+ * Yield the pieces of a file's frame in order. The pieces, the columns, the block checksums and the footer together are
+ * all bytes of the file. Throws `Internal` if the footer gives a column an impossible offset.
  */
 export function* fileFrame({ schema, batches, dictionaries, sums }: FileLayout): Generator<FramePiece> {
   const frame = new Frame()
@@ -29,7 +29,9 @@ export function* fileFrame({ schema, batches, dictionaries, sums }: FileLayout):
   yield frame.piece(endOfStream())
   if (sums.count > 0) yield frame.piece(padding(frame.at, wideAlignment))
   if (sums.count > 0 && frame.at !== sums.start)
-    throw corrupted(`checksums begin at byte ${sums.start}, not at ${frame.at}`)
+    throw corrupted(
+      `the footer says that the checksums begin at byte ${sums.start}, but they must begin at ${frame.at}`,
+    )
 }
 
 class Frame {
@@ -42,7 +44,7 @@ class Frame {
     return { start, bytes }
   }
 
-  /** The metadata of a batch, then the zero padding after each of its columns. */
+  /** Yield the metadata of a batch, then the zero padding between and after its columns. */
   *message(
     length: number,
     columns: readonly ColumnRange[],
@@ -64,7 +66,9 @@ class Frame {
     for (const { start, bytes } of columns) {
       if (bytes === 0) continue
       if (start < this.at || start + bytes > end)
-        throw corrupted(`a column begins at byte ${start}, not at ${this.at}`)
+        throw corrupted(
+          `the footer says that a column begins at byte ${start}, but it must be between ${this.at} and ${end}`,
+        )
       yield this.piece(new Uint8Array(start - this.at))
       this.at += bytes
     }

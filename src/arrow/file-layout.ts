@@ -1,17 +1,16 @@
 /**
- * What the footer of a data file contains in addition to the Arrow format: the position and the checksum of every
- * column. So a reader reads the footer, then exactly the columns it needs, and verifies them.
+ * The layout of a data file: the position and the checksum of every column. It is an addition to the Arrow format. With
+ * it a reader reads the footer, then exactly the columns that it needs, and verifies them.
  *
- * Stored in the footer's custom metadata under `sheaf:layout`, as JSON:
- *   {"v":2, "blocks":[bytes, ...], "batches":[[rows, nodes, buffers, crcs], ...], "dictionaries":[[id, nodes, buffers, crc], ...],
- *    "zones":[[column, [[least, greatest, nulls, ...], ...]], ...]}
+ * The layout is stored in the footer's custom metadata under `sheaf:layout`, as JSON:
+ *   {"v":2, "blocks":[bytes, ...], "batches":[[rows, nodes, buffers, crcs], ...],
+ *    "dictionaries":[[id, nodes, buffers, crc], ...], "zones":[[column, [[least, greatest, nulls, ...], ...]], ...]}
  *   blocks:  block size in bytes of each buffer of a batch (block-sums.ts)
  *   nodes:   length and null count of every field node, flat, depth first
- *   buffers: bytes of every buffer; each starts at the next multiple of 64 after the previous one
- *   crc:     CRC-32 of a column's bytes, from the start of its first buffer to the end of its last one, including the padding
- *            between them; one per top-level column, 0 for a column without bytes
- *   zones:   optional; min/max statistics of stretches of rows. For each batch, those of its stretches in order
- *            (sql/zones/stretches.ts)
+ *   buffers: length in bytes of every buffer; each buffer starts at the next multiple of 64 after the previous buffer
+ *   crc:     CRC-32 of the bytes of a top-level column, from the start of its first buffer to the end of its last
+ *            buffer, including the padding between them; 0 for a column without bytes
+ *   zones:   optional; min/max statistics of the stretches of each batch, in order (sql/zones/stretches.ts)
  */
 import { corrupted } from '../errors.js'
 import { countBlocks, wholeBytes } from './block-sums.js'
@@ -23,40 +22,44 @@ import type { WireField } from './wire-field.js'
 /** The metadata key of the layout in a footer. */
 export const layoutKey = 'sheaf:layout'
 
-/** Rows per stretch, the unit of min/max statistics within a batch. The last stretch of a batch may have fewer rows. */
+/** Rows per stretch: the rows with common min/max statistics. The last stretch of a batch may have fewer rows. */
 export const stretchRows = 8 * 1024
 
-/** A top-level column of one batch (or the values of a dictionary) in a file. */
+/** Position and checksums, in a file, of a top-level column of one batch or of the values of a dictionary. */
 export interface ColumnRange {
   /** Offset in the file, a multiple of 64. */
   readonly start: number
   readonly bytes: number
   readonly crc: number
-  /** Pairs of (length, null count), depth first. */
+  /** (length, null count) of every field node, flat, depth first. */
   readonly nodes: readonly number[]
-  /** Pairs of (offset from `start`, bytes). */
+  /** (offset from `start`, length in bytes) of every buffer, flat. */
   readonly buffers: readonly number[]
   /** Block size in bytes of each buffer. */
   readonly blocks: readonly number[]
   /**
-   * Number of the column's first block checksum among those of the file. Null if the column has none and is read whole.
+   * Number of the column's first block checksum, counted from 0 over all block checksums of the file. Null if the
+   * column has no block checksums; then it must be read whole.
    */
   readonly firstSum: number | null
-  /** Dictionaries that the column needs, inner ones before those that contain them. */
+  /** Dictionaries that the column needs. A dictionary precedes the dictionaries whose values refer to it. */
   readonly dictionaries: readonly DictionaryRange[]
   /**
-   * For a fixed_size_list of numbers without null elements: the position of the numbers, relative to `start`. They are
-   * at the end of the range. Null for any other column, and if there are no numbers.
+   * Position of the elements, relative to `start`, if the column is a fixed_size_list of numbers without null elements.
+   * The elements are at the end of the range. Null for other columns, and if there are no elements.
    */
   readonly cells: { readonly offset: number; readonly bytes: number } | null
-  /** Least value, greatest value and null count of each stretch, as in the JSON. Null if the file has none. */
+  /**
+   * Minimum, maximum and null count of each stretch, flat, as in the JSON. Null if the file has no statistics of the
+   * column.
+   */
   readonly zones: readonly unknown[] | null
 }
 
-/** The values of dictionary columns. */
+/** The values of a dictionary in a file. */
 export interface DictionaryRange {
   readonly id: number
-  /** A field with the value type of the dictionary. */
+  /** A field whose type is the type of the dictionary's values. */
   readonly field: Field
   readonly range: ColumnRange
 }
@@ -80,7 +83,7 @@ export type DictionaryEntry = readonly [
 /** The JSON entry with the min/max statistics of one column. */
 export type ZonesEntry = readonly [column: number, batches: readonly (readonly unknown[])[]]
 
-/** The content of the JSON. */
+/** The parsed JSON of a layout. */
 interface LayoutEntries {
   /** Block size in bytes of each buffer of a batch. */
   readonly blocks: readonly number[]
@@ -89,13 +92,13 @@ interface LayoutEntries {
   readonly zones: readonly ZonesEntry[]
 }
 
-/** Encode the JSON. */
+/** Encode a layout as JSON. */
 export function encodeLayout(entries: LayoutEntries): string {
   const { blocks, batches, dictionaries, zones } = entries
   return JSON.stringify({ v: 2, blocks, batches, dictionaries, ...(zones.length > 0 && { zones }) })
 }
 
-/** Parse the JSON. @throws Internal if the text is not a valid layout. */
+/** Parse the JSON of a layout. @throws Internal if the text is not a valid layout. */
 export function decodeLayout(text: string): LayoutEntries {
   let parsed: unknown
   try {
@@ -143,7 +146,7 @@ function isZonesEntry(value: unknown): value is ZonesEntry {
   return isCount(column) && isList(batches, Array.isArray)
 }
 
-/** Return the number of a block's checksum among those of the file. */
+/** Return the number of a block's checksum, counted from 0 over all block checksums of the file. */
 export function sumOf({ firstSum, blocks, buffers }: ColumnRange, buffer: number, block: number): number {
   return firstSum! + countBlocks(buffers, blocks.slice(0, buffer)) + block
 }
@@ -160,7 +163,7 @@ export function countParts(field: WireField): { nodes: number; buffers: number }
   return { nodes, buffers }
 }
 
-/** Validity, and offsets and values where the type has them. */
+/** Return the number of a field's own buffers: validity, and offsets and values if the type has them. */
 function ownBuffers({ type }: WireField): number {
   switch (type.kind) {
     case 'utf8':
@@ -174,19 +177,19 @@ function ownBuffers({ type }: WireField): number {
   }
 }
 
-/** Reads the columns of a batch's entry in order. */
+/** Reads the entry of a batch or dictionary, column by column in order. */
 export class LayoutCursor {
   readonly #nodes: readonly number[]
   readonly #buffers: readonly number[]
   readonly #block: Block
-  /** Block size in bytes of each buffer. Null if no column has block checksums. */
+  /** Block size in bytes of each buffer. Null for a dictionary, which has no block checksums. */
   readonly #blocks: readonly number[] | null
   #node = 0
   #buffer = 0
   /** Offset of the next buffer in the body. */
   #offset = 0
 
-  /** Number of block checksums before those of the next column. */
+  /** Number of block checksums of all columns read so far, including earlier batches. */
   sums: number
 
   constructor(
@@ -216,7 +219,7 @@ export class LayoutCursor {
     this.#node += nodes.length
     this.#buffer += lengths.length
     if (nodes.length !== 2 * parts.nodes || lengths.length !== parts.buffers) {
-      throw corrupted(`the footer's ${layoutKey} ends inside column ${field.path}`)
+      throw corrupted(`the footer's ${layoutKey} ends before the buffers of column ${field.path}`)
     }
     const start = this.#offset
     const buffers: number[] = []
@@ -243,7 +246,9 @@ export class LayoutCursor {
     }
   }
 
-  /** Check that all of the entry was read and fills its body. @throws Internal otherwise. */
+  /**
+   * Check that the whole entry was read, and that its buffers fill the body of the message. @throws Internal otherwise.
+   */
   finish(): void {
     const { bodyBytes, offset } = this.#block
     if (

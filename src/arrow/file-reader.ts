@@ -1,6 +1,6 @@
 /**
- * Reads data files column by column: first the footer, then the ranges that it lists. The caller reads the bytes;
- * everything here is a function of bytes. The footer alone is enough to find every column.
+ * Reads data files column by column. The caller reads the bytes from the file: first the footer, then the ranges of the
+ * columns that it needs. The functions of this module parse these bytes and do no I/O.
  */
 import { corrupted, quote, SheafError } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
@@ -23,33 +23,35 @@ import { runAtOnce } from './steps.js'
 import type { Field, Schema } from './types.js'
 import { dictionaryFields, type WireField, wireFields } from './wire-field.js'
 
-/** The position of a batch's columns. */
+/** The positions of a batch's columns in the file. */
 interface BatchLayout {
-  /** Rows. */
+  /** Number of rows. */
   readonly length: number
-  /** One per field of the schema. */
+  /** One range per field of the schema, in the order of the fields. */
   readonly columns: readonly ColumnRange[]
 }
 
 /** The content of a footer. */
 export interface FileLayout {
   readonly schema: Schema
-  /** Rows of all batches. */
+  /** Number of rows of all batches together. */
   readonly rows: number
   readonly batches: readonly BatchLayout[]
-  /** In file order. */
+  /** All dictionaries, in the order of the file. */
   readonly dictionaries: readonly DictionaryRange[]
   /** The block checksums: the offset of their first page, and their number. */
   readonly sums: { readonly start: number; readonly count: number }
 }
 
-/** Length of the footer length and the closing magic, in bytes. */
+/** Bytes at the end of a file: the footer length and the closing magic. */
 const tailBytes = 4 + fileMagic.length
 
 /**
- * Parse the footer from the last bytes of a file of `fileBytes` bytes. If `tail` does not contain the whole footer,
- * returns how many of the last bytes are needed. `expectedCrc` is the `footerCrc` returned by the writer.
- * @throws Internal if the file is cut off, was not written by Sheaf, or the checksum differs.
+ * Parse the footer of a file. `tail`: the last bytes of the file. `fileBytes`: the size of the file. `expectedCrc`: the
+ * `footerCrc` that the writer returned; undefined: the footer's checksum is not checked.
+ *
+ * If `tail` does not contain the whole footer, returns `need`, the number of last bytes to read for another call.
+ * @throws Internal if the file is cut off, was not written by Sheaf, or has another checksum.
  */
 export function parseFileFooter(
   tail: Uint8Array,
@@ -61,11 +63,11 @@ export function parseFileFooter(
   const view = new DataView(tail.buffer, tail.byteOffset, tail.byteLength)
   const closing = Buffer.from(tail.subarray(tail.length - fileMagic.length)).toString('latin1')
   if (closing !== fileMagic)
-    throw corrupted(`a data file ends with ${quote(closing)}, not ${fileMagic}: cut off`)
+    throw corrupted(`a data file is cut off: it ends with ${quote(closing)}, not ${fileMagic}`)
   const footerBytes = view.getInt32(tail.length - tailBytes, true)
   const need = footerBytes + tailBytes
   if (footerBytes <= 0 || need > fileBytes) {
-    throw corrupted(`a data file of ${fileBytes} bytes claims a footer of ${footerBytes}`)
+    throw corrupted(`a data file of ${fileBytes} bytes cannot have a footer of ${footerBytes} bytes`)
   }
   if (tail.length < need) return { need }
   const footer = tail.subarray(tail.length - need)
@@ -85,7 +87,8 @@ function checkCrc(what: string, crc: number, expected: number): void {
 
 function readLayout(footer: Footer, end: number): FileLayout {
   const text = footer.metadata[layoutKey]
-  if (text === undefined) throw corrupted(`no ${layoutKey}: the file was not written by this engine`)
+  if (text === undefined)
+    throw corrupted(`the footer of a data file has no ${layoutKey}, so Sheaf did not write the file`)
   const entries = decodeLayout(text)
   const { schema, fields } = footer.decoded
   if (entries.batches.length !== footer.batches.length) throw miscounted('batches')
@@ -120,7 +123,7 @@ function readLayout(footer: Footer, end: number): FileLayout {
 }
 
 function miscounted(what: string): SheafError {
-  return corrupted(`${layoutKey} and footer disagree about ${what}`)
+  return corrupted(`${layoutKey} and the rest of the footer have different numbers of ${what}`)
 }
 
 function readDictionaries(
@@ -145,7 +148,7 @@ function readDictionaries(
 
 function knownDictionary(dictionaries: ReadonlyMap<number, DictionaryRange>, id: number): DictionaryRange {
   const known = dictionaries.get(id)
-  if (known === undefined) throw corrupted(`dictionary ${id} is missing`)
+  if (known === undefined) throw corrupted(`a column needs dictionary ${id}, which the file does not have`)
   return known
 }
 
@@ -170,11 +173,11 @@ function readBatch(
 
 /** Options of `assembleColumn`. */
 interface AssembleColumnOptions {
-  /** Columns of the range's `dictionaries`, by id. */
+  /** By dictionary id: the values of each of the range's `dictionaries`. */
   readonly dictionaries?: ReadonlyMap<number, Column>
   /**
-   * The bytes of the range's `cells`, read to another address (the memory of a kernel). `bytes` then needs only what
-   * precedes them.
+   * The bytes of the range's `cells`, if the caller read them to another address, for example to the memory of a
+   * kernel. Then the parameter `bytes` needs only the bytes of the range before the cells.
    */
   readonly cells?: Uint8Array
   /** Whether the checksum was already verified. Default: false. */
@@ -182,7 +185,7 @@ interface AssembleColumnOptions {
 }
 
 /**
- * Build a column from the bytes of its range, without a copy if `bytes` is aligned to 8 bytes.
+ * Build a column from the bytes of its range. Does not copy the bytes if they are aligned to 8 bytes.
  * @throws Internal if bytes are missing or damaged.
  */
 export function assembleColumn(
@@ -222,7 +225,9 @@ export function assembleColumn(
         dictionaryOf: ({ dictionaryId }) => {
           const dictionary = options.dictionaries?.get(dictionaryId)
           if (dictionary === undefined) {
-            throw corrupted(`column ${quote(field.name)} needs dictionary ${dictionaryId}`)
+            throw corrupted(
+              `column ${quote(field.name)} needs dictionary ${dictionaryId}, which was not read`,
+            )
           }
           return dictionary
         },

@@ -1,4 +1,6 @@
-/** Writes data files: Arrow IPC files that any Arrow tool opens, with `file-layout` in the footer. */
+/**
+ * Writes data files: Arrow IPC files that any Arrow tool can open. Their footer contains a layout (`file-layout.ts`).
+ */
 import { crc32 } from '../primitives/checksum.js'
 import { addBuffer, BlockSums, blocksOf, wholeBytes } from './block-sums.js'
 import type { Batch, Column } from './column.js'
@@ -19,18 +21,18 @@ import { wireFields } from './wire-field.js'
 
 /** The result of `IpcFileWriter.finish`. */
 interface FinishedFile {
-  /** The last chunks to append. */
+  /** The last chunks of the file. The caller appends them. */
   readonly chunks: Uint8Array[]
-  /** Length of the whole file. */
+  /** Length of the whole file in bytes. */
   readonly bytes: number
   /** CRC-32 from the footer's first byte to the end of the file. */
   readonly footerCrc: number
 }
 
 /**
- * Writes one file batch by batch: append the chunks of every `write` and of `finish` in order. Dictionaries, one per
- * dictionary column, are written last, as the file format allows, so that every batch can add to them. Equal batches
- * give equal bytes.
+ * Writes one file batch by batch. The caller appends the chunks of every `write` and of `finish` in order. Each
+ * dictionary column has one dictionary. `finish` writes the dictionaries after the batches, as the file format allows,
+ * because every batch can add values to them. Equal batches give equal bytes.
  */
 export class IpcFileWriter {
   readonly #schema: Schema
@@ -51,15 +53,15 @@ export class IpcFileWriter {
   }
 
   /**
-   * Return the chunks of one batch, which are views of its buffers.
-   * @throws InvalidInput if the merged dictionaries exceed their index type.
+   * Return the chunks of one batch. Most of them are views of the batch's buffers.
+   * @throws InvalidInput if a merged dictionary has more values than its index type can number.
    */
   write(batch: Batch): Uint8Array[] {
     return runAtOnce(this.writeJoined([batch]))
   }
 
   /**
-   * Like `write`, for the rows of several batches as one batch, in steps of a few milliseconds. The rows are not
+   * Write the rows of several batches as one batch, like `write`, in steps of a few milliseconds. The rows are not
    * copied.
    */
   *writeJoined(batches: readonly Batch[]): Steps<Uint8Array[]> {
@@ -78,7 +80,9 @@ export class IpcFileWriter {
     return this.#writer.takeChunks()
   }
 
-  /** Add the block checksums of a column. `from`: number of its first buffer in the batch. */
+  /**
+   * Compute the block checksums of a column. `buffers`: all buffers so far. `from`: index of the column's first buffer.
+   */
   *#addBlocks(buffers: readonly Parts[], from: number): Steps<void> {
     if (bytesTogether(buffers.slice(from)) <= wholeBytes) return
     for (let i = from; i < buffers.length; i++) {
@@ -86,7 +90,7 @@ export class IpcFileWriter {
     }
   }
 
-  /** End the file. `zones`: min/max statistics of stretches, by column. */
+  /** End the file. `zones`: min/max statistics of the stretches of each column. Default: none. */
   finish(zones: readonly ZonesEntry[] = []): FinishedFile {
     const dictionaryBlocks: Block[] = []
     const dictionaries: DictionaryEntry[] = []
@@ -108,7 +112,9 @@ export class IpcFileWriter {
   }
 }
 
-/** Append a column. Returns the checksum of its bytes as they will be in the file. */
+/**
+ * Append the rows of `columns` as one column to `flat`. Returns the CRC-32 of its bytes in the file, including padding.
+ */
 function* flattenWithCrc(columns: readonly Column[], flat: FlatColumns): Steps<number> {
   const from = flat.buffers.length
   flattenColumns(columns, flat)
@@ -129,7 +135,7 @@ function* flattenWithCrc(columns: readonly Column[], flat: FlatColumns): Steps<n
   return crc
 }
 
-/** Return the length of some buffers in a file, without padding after the last one. */
+/** Return the bytes that some consecutive buffers take in a file, without the padding after the last buffer. */
 function bytesTogether(buffers: readonly Parts[]): number {
   let at = 0
   let end = 0
@@ -141,7 +147,7 @@ function bytesTogether(buffers: readonly Parts[]): number {
   return end
 }
 
-/** Bytes that take about a millisecond to checksum. */
+/** Bytes per step of a column's checksum: about one millisecond. */
 const bytesAtOnce = 4 * 1024 * 1024
-/** The same for block checksums. */
+/** Bytes per step of block checksums: about one millisecond. */
 const blockBytesAtOnce = 1024 * 1024

@@ -1,4 +1,4 @@
-/** Creates columns without rows, and columns of nulls. */
+/** Creates columns without rows, and columns in which every row is null. */
 import { bitmapBytes } from './bits.js'
 import type { Column } from './column.js'
 import { cellBytes, hasCells, hasOffsets, viewCells } from './layout.js'
@@ -9,7 +9,7 @@ export function emptyColumn(type: DataType): Column {
   return fillerColumn(type, 0)
 }
 
-/** Create a column of `length` nulls. */
+/** Create a column of `length` null rows. */
 export function nullColumn(type: DataType, length: number): Column {
   const column = fillerColumn(type, length)
   if (length === 0 || type.kind === 'null') return column
@@ -17,8 +17,8 @@ export function nullColumn(type: DataType, length: number): Column {
 }
 
 /**
- * Create the values below nulls: zeros that are not null themselves, so that non-nullable children stay valid. Only
- * null and dictionary columns are null, because they have no zero value.
+ * Create a column of zeros, for use below a null row. Its rows are not null, because a child may be non-nullable. Only
+ * rows of null and dictionary columns are null, because these types have no zero value.
  */
 function fillerColumn(type: DataType, length: number): Column {
   const noValue = type.kind === 'null' || type.kind === 'dictionary'

@@ -1,9 +1,9 @@
 /** Checks many numbers for NaN and infinities. */
 
-/** Return whether `values[from .. to]` contains neither NaN nor an infinity. */
+/** Return whether all values from index `from` to before `to` are finite: none is NaN or an infinity. */
 export function allFinite(values: Float32Array | Float64Array, from: number, to: number): boolean {
-  // Any finite number times 0 is 0; NaN and infinities give NaN. Four sums, because a single sum would wait for the
-  // previous addition at each step.
+  // A finite number times 0 is 0, but NaN or an infinity times 0 is NaN. The loop has four independent sums, because
+  // the processor can compute them in parallel. With one sum each addition would wait for the previous one.
   let a = 0
   let b = 0
   let c = 0

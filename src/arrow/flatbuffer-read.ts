@@ -2,13 +2,15 @@
  * A small reader of flatbuffers (flatbuffers.dev, "FlatBuffer Internals") for untrusted metadata.
  *
  * - Every offset is checked before it is followed. Errors name the byte.
- * - Tables may point anywhere, also to shared targets. So the reader counts visited tables and decoded text: time and
- *   memory stay linear in the size of the buffer.
+ * - Several offsets may point to the same table or text. The reader limits the number of visited tables and the length
+ *   of decoded text, so time and memory stay linear in the size of the buffer.
  */
 import { invalidInput, type SheafError } from '../errors.js'
 
 const maxDepth = 64
-/** Tables may share text. If text is decoded more often than this on average, the input is treated as an attack. */
+/**
+ * Maximum length of all decoded texts together, as a multiple of the buffer's length. Longer text indicates an attack.
+ */
 const maxTextSharing = 16
 
 /** A buffer with one root table. */
@@ -19,7 +21,7 @@ export class Flatbuffer {
   #tablesLeft: number
   #textLeft: number
 
-  /** `at`: offset of `bytes` in the input of the caller, so that messages name the right byte. */
+  /** `at`: offset of `bytes` in the input of the caller. Error messages add it to the position in `bytes`. */
   constructor(bytes: Uint8Array, at: number) {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -40,7 +42,7 @@ export class Flatbuffer {
 
   table(position: number, depth: number): Table {
     if (depth > maxDepth) throw this.fault(`tables are nested deeper than ${maxDepth}`, position)
-    if (--this.#tablesLeft < 0) throw this.fault('more tables than the metadata has room for', position)
+    if (--this.#tablesLeft < 0) throw this.fault('more tables than its length allows', position)
     this.check(position, 4, 'a table')
     const vtable = position - this.view.getInt32(position, true)
     this.check(vtable, 4, 'a vtable')
@@ -55,7 +57,7 @@ export class Flatbuffer {
     const length = this.view.getUint32(position, true)
     this.check(position + 4, length, 'a string')
     this.#textLeft -= length
-    if (this.#textLeft < 0) throw this.fault('more text than the metadata has room for', position)
+    if (this.#textLeft < 0) throw this.fault('more text than its length allows', position)
     return this.#bytes.toString('utf8', position + 4, position + 4 + length)
   }
 
@@ -78,7 +80,10 @@ export class Flatbuffer {
   }
 }
 
-/** One table. A slot is the number of a field in the schema (.fbs) file, from 0. */
+/**
+ * A table of a flatbuffer. `slot` is the number of a field in the schema (.fbs) file, from 0. `absent` is the value
+ * that a method returns if the table does not have the field.
+ */
 export class Table {
   readonly depth: number
   readonly #buffer: Flatbuffer
@@ -118,7 +123,7 @@ export class Table {
     return position === 0 ? absent : this.#buffer.view.getInt32(position, true)
   }
 
-  /** Read an int64 that a number represents exactly. Other values are an error. */
+  /** Read an int64. Throws `InvalidInput` if a JavaScript number may not represent it exactly. */
   int64(slot: number, absent: number): number {
     const position = this.#find(slot, 8)
     return position === 0 ? absent : this.#buffer.int64(position)
@@ -134,7 +139,7 @@ export class Table {
     return position === 0 ? null : this.#buffer.table(this.#buffer.follow(position), this.depth + 1)
   }
 
-  /** Read a vector of tables. Returns an empty array if absent. */
+  /** Read a vector of tables. Returns an empty array if the table does not have the field. */
   tables(slot: number): Table[] {
     const { start, count } = this.#vector(slot, 4)
     const out: Table[] = []
@@ -145,7 +150,8 @@ export class Table {
   }
 
   /**
-   * Read a vector of int64, or of structs of `perItem` int64 each, as a flat array. Returns an empty array if absent.
+   * Read a vector of structs of `perItem` int64 each as a flat array. Returns an empty array if the table does not have
+   * the field.
    */
   int64s(slot: number, perItem: number): number[] {
     const { start, count } = this.#vector(slot, 8 * perItem)
@@ -168,7 +174,7 @@ export class Table {
     return { start: vector + 4, count }
   }
 
-  /** Return the position of a slot's value, or 0 if the table does not have the slot. */
+  /** Return the position of a field's value, or 0 if the table does not have the field. `bytes`: size of the value. */
   #find(slot: number, bytes: number): number {
     const entry = 4 + 2 * slot
     if (entry + 2 > this.#vtableBytes) return 0

@@ -1,18 +1,20 @@
 /**
- * A small writer of flatbuffers (flatbuffers.dev, "FlatBuffer Internals"). A message is described as a tree of plain
- * parts, and then written front to back, parents first. Equal trees give equal bytes.
+ * A small writer of flatbuffers (flatbuffers.dev, "FlatBuffer Internals"). The caller describes a message as a tree of
+ * parts. The writer writes the tree front to back, each parent before its children. Equal trees give equal bytes.
  */
 
 type ScalarBytes = 1 | 2 | 4 | 8
 
-/** A part of a message that is referred to by an offset. */
+/** A part of a message to which another part refers by an offset. */
 export type Part =
   | { readonly kind: 'table'; readonly slots: readonly Slot[] }
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'tables'; readonly items: readonly Part[] }
   | { readonly kind: 'int64s'; readonly values: readonly number[]; readonly perItem: number }
 
-/** The value of one field of a table, in the order of the schema (.fbs) file; null = absent. */
+/**
+ * The value of one field of a table. Null: the table does not have the field. Slots are in the order of the .fbs file.
+ */
 type Slot = null | { readonly bytes: ScalarBytes; readonly value: number } | Part
 
 export const int8 = (value: number): Slot => ({ bytes: 1, value })
@@ -23,14 +25,20 @@ export const bool = (value: boolean): Slot => ({ bytes: 1, value: value ? 1 : 0 
 export const text = (value: string): Part => ({ kind: 'text', text: value })
 export const table = (slots: readonly Slot[]): Part => ({ kind: 'table', slots })
 export const tables = (items: readonly Part[]): Part => ({ kind: 'tables', items })
-/** A vector of structs of `perItem` int64 each. An int32 padded to 8 bytes counts as one int64. */
+/**
+ * Describe a vector of structs of `perItem` int64 each. An int32 field that is padded to 8 bytes is also given as one
+ * int64.
+ */
 export const int64s = (values: readonly number[], perItem: number): Part => ({
   kind: 'int64s',
   values,
   perItem,
 })
 
-/** Encode a buffer. Its length is a multiple of 8. Copy the result before the next call, which reuses the memory. */
+/**
+ * Encode a message. The length of the result is a multiple of 8. The next call reuses the memory of the result, so the
+ * caller must copy it before.
+ */
 export function encodeFlatbuffer(root: Part): Uint8Array {
   const out = Output.empty()
   out.reserve(4)
@@ -39,7 +47,7 @@ export function encodeFlatbuffer(root: Part): Uint8Array {
   return out.finish()
 }
 
-/** A buffer of up to this many bytes is reused for the next message: a small reply takes three messages. */
+/** Maximum size in bytes of a buffer that is kept for the next message. Each reply has at least three messages. */
 const keptBytes = 64 * 1024
 
 class Output {
@@ -61,7 +69,7 @@ class Output {
     return at
   }
 
-  /** Pad until the length is `remainder` modulo `multiple`. */
+  /** Append zeros until the length modulo `multiple` is `remainder`. */
   align(multiple: number, remainder = 0): void {
     const over = (this.#length - remainder) % multiple
     if (over !== 0) this.reserve(over < 0 ? -over : multiple - over)
@@ -77,7 +85,7 @@ class Output {
     }
   }
 
-  /** Make the offset at `at` point to `target`. */
+  /** Write an offset at position `at` that points to position `target`. */
   patch(at: number, target: number): void {
     this.#view.setUint32(at, target - at, true)
   }
@@ -91,7 +99,10 @@ class Output {
     return this.#bytes.subarray(0, this.#length)
   }
 
-  /** Take an output that no other caller uses. After an error in between, the output is not reused. */
+  /**
+   * Return an empty output, with the memory of the last finished message if possible. An unfinished output is not
+   * reused.
+   */
   static empty(): Output {
     const out = Output.#kept ?? new Output()
     Output.#kept = null
@@ -137,7 +148,8 @@ function write(part: Part, out: Output): number {
 const widths = [8, 4, 2, 1] as const
 
 /**
- * Write the vtable, the table (scalars by falling size, so that all are aligned), then everything the table refers to.
+ * Write the vtable, the table, then all parts to which the table refers. The fields of the table are sorted by
+ * descending size, so each field is aligned. Returns the position of the table.
  */
 function writeTable(slots: readonly Slot[], out: Output): number {
   let tableBytes = 4
@@ -152,7 +164,7 @@ function writeTable(slots: readonly Slot[], out: Output): number {
   out.scalar(vtable + 2, 2, tableBytes)
   out.scalar(at, 4, at - vtable)
 
-  // Every reply runs through this code, so it neither builds nor sorts a list.
+  // Every reply runs this code. For speed it makes one pass per width and does not build or sort a list of fields.
   let next = at + 4
   let references = 0
   for (const width of widths) {

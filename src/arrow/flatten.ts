@@ -1,22 +1,22 @@
-/** Converts columns to IPC bodies: field nodes and buffers, exactly as long as their rows need. */
+/** Converts columns to the field nodes and buffers of IPC bodies. Each buffer is exactly as long as its rows need. */
 import { assert } from '../errors.js'
 import { exactBits } from './bits.js'
 import type { Column } from './column.js'
 import { concatBools, concatOffsets, concatValidity } from './concat.js'
 import { asBytes, cellBytes, hasCells, isLarge } from './layout.js'
 
-/** A buffer, as consecutive parts. */
+/** The bytes of a buffer, as consecutive parts. */
 export type Parts = readonly Uint8Array[]
 
-/** Buffers and nodes of some columns, in the order of a record batch. */
+/** The nodes and buffers of columns, in the order of a record batch. */
 export interface FlatColumns {
-  /** Pairs of (length, null count). */
+  /** (length, null count) of every field node, flat. */
   readonly nodes: number[]
-  /** Views of the columns' own buffers where possible. */
+  /** The buffers. Most are views of the columns' buffers, not copies. */
   readonly buffers: Parts[]
 }
 
-/** Return the bytes of all parts together. */
+/** Return the number of bytes of all parts together. */
 export function partsBytes(parts: Parts): number {
   let total = 0
   for (const part of parts) total += part.length
@@ -26,10 +26,10 @@ export function partsBytes(parts: Parts): number {
 const none: Parts = []
 
 /**
- * Append one column, given as consecutive columns of its type. Equal rows in equal buffers give equal bytes, however
- * they are split. Validity is empty if nothing is null, bits past the last row are 0, and large types get 64-bit
- * offsets.
- * @throws InvalidInput if text or lists together exceed 2 GiB.
+ * Append the rows of several columns of equal types as one column. The bytes do not depend on how the rows are split
+ * into columns. The validity buffer is empty if no row is null, bits after the last row are 0, and large types get
+ * 64-bit offsets.
+ * @throws InvalidInput if the text or list elements of all columns together exceed 2 GiB.
  */
 export function flattenColumns(columns: readonly Column[], out: FlatColumns): void {
   const first = columns[0]

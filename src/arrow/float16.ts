@@ -1,13 +1,15 @@
-/** IEEE 754 binary16, for which Node 20 has no typed array. */
+/** Converts between numbers and IEEE 754 binary16. Node 20 has no typed array for binary16. */
 
 const scratch = new Float64Array(1)
 const words = new Uint32Array(scratch.buffer)
-/** The index of the word with the sign and the exponent. */
+/**
+ * Index in `words` of the half of a double with the sign and the exponent. It depends on the byte order of the machine.
+ */
 const high = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 1 : 0
 
 let table: Float32Array | null = null
 
-/** Convert 16 bits to a number. */
+/** Convert the 16 bits of a binary16 to a number. */
 export function fromFloat16(bits: number): number {
   table ??= Float32Array.from({ length: 2 ** 16 }, (_, each) => decode(each))
   return table[bits]!
@@ -23,13 +25,17 @@ function decode(bits: number): number {
 }
 
 /**
- * Factors that scale a number so that the last of its 11 significant bits has the value 1; by exponent, from -14 on.
+ * By exponent of a number, from -14 on: a factor. After the multiplication, the last of the 11 significant bits of the
+ * number has the value 1.
  */
 const scales = Float64Array.from({ length: 30 }, (_, i) => 2 ** (24 - i))
-/** Doubles from this value on are whole. Adding and subtracting it rounds to a whole number, ties to even. */
+/**
+ * 2^52: doubles from this value on have no fraction bits. So adding this value to a smaller number and subtracting it
+ * again rounds the number to a whole number, ties to even.
+ */
 const roundingOffset = 2 ** 52
 
-/** Convert a number to the nearest 16 bits, ties to even. Numbers of at least 65520 become infinity. */
+/** Convert a number to the bits of the nearest binary16, ties to even. Magnitudes of at least 65520 become infinity. */
 export function toFloat16(value: number): number {
   if (Number.isNaN(value)) return 0x7e00
   scratch[0] = value

@@ -1,10 +1,10 @@
 /**
- * Reads tables and record batches of apache-arrow, of any version. They are recognized by their properties: an
- * application may have several copies of the package, and `instanceof` knows only one of them.
+ * Reads tables and record batches of any version of apache-arrow. This module recognizes them by their properties. It
+ * does not use `instanceof`, because an application may have several copies of the package with different classes.
  *
- * Properties used of `Data`: `type`, `length`, `offset`, `nullBitmap`, `valueOffsets`, `values`, `children`,
- * `dictionary`, `variadicBuffers`. In a slice, values, offsets and children are already cut; `offset` applies only to
- * bitmaps (validity and bool values).
+ * `ForeignData` has the properties of apache-arrow's class `Data` that this module uses. `offset` is the first row of a
+ * slice. It applies only to bitmaps (validity and bool values), because apache-arrow already cuts the values, offsets
+ * and children of a slice.
  */
 import { invalidInput, quote, type SheafError, schemaMismatch, unsupported } from '../errors.js'
 import { bitmapBytes, countBits, cutBits } from './bits.js'
@@ -51,16 +51,16 @@ interface ForeignBatch {
   readonly data: ForeignData
 }
 
-/** The batches of a converted value, and their common schema. */
+/** The batches of a converted table or batch, and their common schema. */
 interface ForeignBatches {
   readonly schema: Schema
   readonly batches: readonly Batch[]
 }
 
 /**
- * Convert a Table, a RecordBatch, or an array of either (with equal schemas; the names are those of the first). Returns
- * null if the value is none of these. Buffers are shared, not copied, if their layout is that of Sheaf.
- * @throws Unsupported for types that Sheaf does not support; SchemaValidation for parts with different schemas;
+ * Convert a Table, a RecordBatch, or an array of them. The elements of an array must have equal schemas. Returns null
+ * for any other value. Shares buffers with the value if they have the layout that Sheaf uses, and copies other buffers.
+ * @throws Unsupported for a type that Sheaf does not support. SchemaValidation for elements with different schemas.
  * InvalidInput for data that contradicts its type.
  */
 export function fromForeignArrow(value: unknown): ForeignBatches | null {
@@ -71,7 +71,7 @@ export function fromForeignArrow(value: unknown): ForeignBatches | null {
   const batches: Batch[] = []
   for (const part of known) {
     if (!equalSchemas(readSchema(part.schema), first)) {
-      throw schemaMismatch('the Arrow tables or batches given together have different schemas')
+      throw schemaMismatch('the Arrow tables or batches of one call must have equal schemas')
     }
     for (const batch of isTable(part) ? part.batches : [part]) batches.push(readBatch(batch, first))
   }
@@ -83,7 +83,10 @@ export function isForeignArrow(value: unknown): boolean {
   return isTable(value) || isBatch(value)
 }
 
-/** Return a Schema of apache-arrow as plain data. Returns null if the value is none. Throws `Unsupported` for types that Sheaf does not support. */
+/**
+ * Return a Schema of apache-arrow as plain data. Returns null if the value is not such a Schema, or has no fields.
+ * Throws `Unsupported` for a type that Sheaf does not support.
+ */
 export function fromForeignSchema(value: unknown): Schema | null {
   return isSchema(value) && value.fields.length > 0 ? readSchema(value) : null
 }
@@ -146,7 +149,9 @@ function readField(source: ForeignField, depth: number): Field {
 const units = ['s', 'ms', 'us', 'ns'] as const
 const intervalUnits = ['year_month', 'day_time', 'month_day_nano'] as const
 
-/** Type ids are those of apache-arrow's enum `Type`: the numbers of Schema.fbs, and -1 for a dictionary. */
+/**
+ * Convert a type. `typeId` is a value of apache-arrow's enum `Type`: a number from Schema.fbs, or -1 for a dictionary.
+ */
 function readType(source: ForeignType, name: string, depth: number): DataType {
   const child = (index: number): Field => {
     const children = source.children
@@ -239,13 +244,16 @@ function unsupportedType(name: string, source: ForeignType): SheafError {
 function readBatch({ data }: ForeignBatch, schema: Schema): Batch {
   if (data.children.length !== schema.fields.length) {
     throw invalidInput(
-      `a record batch of ${data.children.length} columns, its table has ${schema.fields.length}`,
+      `a record batch has ${data.children.length} columns, but its table has ${schema.fields.length}`,
     )
   }
   if (data.nullBitmap && countNulls(data) > 0) {
-    throw unsupported('record batches made of a struct column with null rows', {
-      hint: 'filter the null rows out first',
-    })
+    throw unsupported(
+      'Sheaf does not support record batches that were made from a struct column with null rows',
+      {
+        hint: 'filter the null rows out first',
+      },
+    )
   }
   const columns = schema.fields.map((field, i) =>
     readColumn(field.type, data.children[i]!, data.length, field.name),
@@ -260,8 +268,8 @@ function countNulls({ nullBitmap, offset, length }: ForeignData): number {
 
 /** Convert the first `length` rows of `data` to a column. `type` is the converted type of `data`. */
 function readColumn(type: DataType, data: ForeignData, length: number, path: string): Column {
-  if (data.length < length) throw broken(path, `has ${data.length} rows, needs ${length}`)
-  // In a placeholder batch without rows, nested columns have no children.
+  if (data.length < length) throw broken(path, `has ${data.length} rows, but needs ${length}`)
+  // A table without rows may have a batch in which nested columns have no children, so do not read children here.
   if (length === 0) return emptyColumn(type)
   if (type.kind === 'null') return nullColumn(type, length)
   const rows = { type, length, ...readValidity(data, length, path), children: [], dictionary: null }
@@ -281,7 +289,7 @@ function readColumn(type: DataType, data: ForeignData, length: number, path: str
     const bits = bytesOf(data, path, bitmapBytes(data.offset + length))
     return { ...rows, values: cutBits(bits, data.offset, length), offsets: null }
   }
-  if (!hasCells(type)) throw broken(path, 'has no known layout')
+  if (!hasCells(type)) throw broken(path, `has the unsupported type ${type.kind}`)
   const cells = viewCells(type, bytesOf(data, path, cellBytes(type) * length), length)
   if (type.kind !== 'dictionary') return { ...rows, values: cells, offsets: null }
 
@@ -291,7 +299,7 @@ function readColumn(type: DataType, data: ForeignData, length: number, path: str
     const present = rows.validity === null || ((rows.validity[i >>> 3]! >>> (i & 7)) & 1) === 1
     const index = cells[i]!
     if (present && (index < 0 || index >= dictionary.length)) {
-      throw broken(path, `row ${i} has index ${index} into a dictionary of ${dictionary.length} values`)
+      throw broken(path, `has index ${index} in row ${i}, but its dictionary has ${dictionary.length} values`)
     }
   }
   return { ...rows, values: cells, offsets: null, dictionary }
@@ -350,14 +358,14 @@ function readViews(type: DataType, data: ForeignData, rows: Rows, path: string):
     const present = rows.validity === null || ((rows.validity[i >>> 3]! >>> (i & 7)) & 1) === 1
     const size = present ? views.getUint32(16 * i, true) : 0
     total += size
-    if (total > 0x7fffffff) throw broken(path, 'holds more than 2 GiB')
+    if (total > 0x7fffffff) throw broken(path, 'has more than 2 GiB of values')
     offsets[i + 1] = total
     if (size === 0) continue
     const inline = size <= 12
     const source = inline ? bytes : data.variadicBuffers?.[views.getInt32(16 * i + 8, true)]
     const start = inline ? 16 * i + 4 : views.getInt32(16 * i + 12, true)
     if (source === undefined || start < 0 || start + size > source.length) {
-      throw broken(path, `row ${i} points outside its data buffers`)
+      throw broken(path, `has a view outside its data buffers in row ${i}`)
     }
     parts.push(source.subarray(start, start + size))
   }
@@ -379,7 +387,7 @@ function childOf(data: ForeignData, index: number, path: string): ForeignData {
 function bytesOf(data: ForeignData, path: string, least: number): Uint8Array {
   const { values } = data
   const bytes = values && ArrayBuffer.isView(values) ? asBytes(values) : new Uint8Array(0)
-  if (bytes.length < least) throw broken(path, `has ${bytes.length} bytes of values, needs ${least}`)
+  if (bytes.length < least) throw broken(path, `has ${bytes.length} bytes of values, but needs ${least}`)
   return bytes
 }
 

@@ -1,13 +1,14 @@
-/** Merges rows of several columns into one, each directly at its position. For types with cells of equal width. */
+/** Merges rows of several columns into one column. Only for types whose values have a fixed width, such as numbers. */
 import { bitmapBytes } from './bits.js'
 import { type Column, isValid } from './column.js'
 import { aligned, asBytes, cellBytes, hasCells, viewCells } from './layout.js'
 import type { DataType } from './types.js'
 
-/** Builds one column of `length` rows. */
+/** Builds one column of `length` rows from rows of other columns, in any order. The position of each row is given. */
 export class CellGatherer {
   /**
-   * Return whether columns of a type can be gathered. Dictionary columns cannot: their codes differ between columns.
+   * Return whether columns of a type can be gathered. Dictionary columns cannot be gathered, because the same value may
+   * have different indices in two columns.
    */
   static takes(type: DataType): boolean {
     return hasCells(type) && type.kind !== 'dictionary'
@@ -27,7 +28,7 @@ export class CellGatherer {
     this.#cells = new Uint8Array(this.#width * length)
   }
 
-  /** Copy row `rows[i]` of `column` to row `places[i]`. No position may occur twice. */
+  /** Copy row `rows[i]` of `column` to row `positions[i]` of the result. A position may be given only once. */
   add(column: Column, rows: Uint32Array, positions: Uint32Array): void {
     const source = asBytes(column.values!)
     if (this.#width === 4) copyWords(source, rows, this.#cells, positions, 1)
@@ -36,7 +37,7 @@ export class CellGatherer {
     if (column.validity !== null) this.#addNulls(column, rows, positions)
   }
 
-  /** Return the column. Call after all rows were added. */
+  /** Return the column. The caller must have added a row for each position. */
   column(): Column {
     return {
       type: this.#type,
@@ -61,7 +62,9 @@ export class CellGatherer {
   }
 }
 
-/** Copy cells of `words` words of 32 bits: a load as a float might change the bits of a NaN. */
+/**
+ * Copy values of `words` 32-bit words each. Copies integers, because reading a NaN as a float might change its bits.
+ */
 function copyWords(
   source: Uint8Array,
   rows: Uint32Array,

@@ -1,10 +1,11 @@
 /**
- * Reads some rows of a column from the buffers of a data file, and no more bytes than these rows need. The position of a
- * value of fixed width is computed from its row number. The position of a text or a list is read from the offsets. The
- * caller reads the bytes. Consecutive rows are copied together.
+ * Reads some rows of a column from the buffers of a data file. It reads only the bytes that these rows need. The
+ * position of a value of fixed width is computed from its row number. The position of a text or a list is read from the
+ * offsets. Consecutive rows are copied together.
  *
- * A generator requests bytes, yields until they are available, and continues. Each yield is one read that depends on
- * the previous read. Children of one parent request their bytes together.
+ * The functions are generators and do no I/O. A generator requests bytes, then yields. The caller reads the bytes and
+ * resumes the generator. The requests before one yield are independent, so the caller can read them concurrently. The
+ * children of a column request their bytes before the same yield.
  */
 import { corrupted, quote } from '../errors.js'
 import { endOfRun } from '../primitives/is-run.js'
@@ -16,7 +17,7 @@ import { cellBytes, hasCells, isLarge, viewCells } from './layout.js'
 import type { DataType, Field } from './types.js'
 import { type WireField, wireFields } from './wire-field.js'
 
-/** Bytes of the buffers of one column. Buffers are numbered from 0. */
+/** Access to the buffers of one column in a file. Buffers are numbered from 0, in the order of the file. */
 export interface BufferBytes {
   /** Request the bytes `from` to `to - 1` of a buffer. */
   want(buffer: number, from: number, to: number): void
@@ -28,9 +29,9 @@ export interface BufferBytes {
 export type Gathering<T> = Generator<void, T, undefined>
 
 /**
- * Gather the given rows of a column, in that order. A row may occur several times. `dictionaries`: the
- * decoded dictionaries of the range, by id.
- * @throws Internal if offsets or indices are outside of the column, ColumnTooLarge if the values exceed 2 GiB.
+ * Gather rows of a column. `rows`: numbers of the rows in the order of the result; a row may occur several times.
+ * `dictionaries`: the decoded dictionaries of the range, by id.
+ * @throws Internal if offsets or indices are outside of the column. ColumnTooLarge if the values exceed 2 GiB.
  */
 export function gatherRows(
   field: Field,
@@ -55,7 +56,7 @@ class Gatherer {
     this.#dictionaries = dictionaries
   }
 
-  /** `node`, `buffer`: the numbers of the field's first node and buffer. */
+  /** Gather rows of a field. `node`, `buffer`: numbers of the field's first node and first buffer in the range. */
   *column(field: WireField, node: number, buffer: number, rows: Uint32Array): Gathering<Column> {
     const { type } = field
     const { length } = rows
@@ -75,7 +76,7 @@ class Gatherer {
       case 'utf8':
       case 'binary': {
         const { starts, offsets } = yield* this.#offsets(field, buffer + 1, rows)
-        // The texts of consecutive rows are contiguous.
+        // The texts of consecutive rows are contiguous, so one request reads the texts of a whole run of rows.
         for (let i = 0, end: number; i < length; i = end) {
           end = endOfRun(rows, i)
           const bytes = offsets[end]! - offsets[i]!
@@ -130,7 +131,10 @@ class Gatherer {
     }
   }
 
-  /** Gather the elements of a fixed_size_list. If they have a fixed width, all elements of a row are read as one cell. */
+  /**
+   * Gather the elements of a fixed_size_list. If the elements have a fixed width and no nulls, reads a row as one
+   * value.
+   */
   *#elements(
     { type, children }: WireField,
     node: number,
@@ -157,8 +161,9 @@ class Gatherer {
   }
 
   /**
-   * Run several gatherings so that their requests are read together. `isAsked`: whether the parent has
-   * requested bytes too. Then the generator yields at least once, for the parent and the children together.
+   * Run several generators concurrently: each yield waits for the requests of all of them. `isAsked`: whether the
+   * parent also has requested bytes. If true, this generator yields at least once, so that the parent's bytes become
+   * available.
    */
   *#together<T>(isAsked: boolean, all: readonly Gathering<T>[]): Gathering<T[]> {
     const given: T[] = []
@@ -196,7 +201,10 @@ class Gatherer {
     return cells
   }
 
-  /** Return the start of each row's values in the file, and their offsets in the result. */
+  /**
+   * Read the offsets of rows. `starts`: start of each row's values in the values buffer or child of the file.
+   * `offsets`: the offsets of the result column.
+   */
   *#offsets(
     field: WireField,
     buffer: number,
@@ -223,7 +231,7 @@ class Gatherer {
         const start = offsetAt(i - from)
         const end = offsetAt(i - from + 1)
         if (end < start)
-          throw this.#fault(field, `has descending offsets ${start} and ${end} for row ${rows[i]}`)
+          throw this.#fault(field, `has descending offsets ${start} and ${end} in row ${rows[i]}`)
         starts[i] = start
         total += end - start
         if (total > 0x7fffffff) throw new ColumnTooLarge(rows.length)
@@ -264,16 +272,17 @@ class Gatherer {
     return valid === rows.length ? none : { validity, nullCount: rows.length - valid }
   }
 
-  /** Add the dictionary to a column of indices. Throws `Internal` if an index is out of range. */
+  /** Return a column of indices with its dictionary. Throws `Internal` if an index is out of range. */
   #decodable(field: WireField, column: Column): Column {
     const dictionary = this.#dictionaries.get(field.dictionaryId)
-    if (dictionary === undefined) throw this.#fault(field, `needs dictionary ${field.dictionaryId}`)
+    if (dictionary === undefined)
+      throw this.#fault(field, `needs dictionary ${field.dictionaryId}, which was not read`)
     const { values, validity, length } = column
     for (let row = 0; row < length; row++) {
       if (validity !== null && ((validity[row >>> 3]! >>> (row & 7)) & 1) === 0) continue
       const index = values![row]!
       if (index >= 0 && index < dictionary.length) continue
-      throw this.#fault(field, `has index ${index} into ${dictionary.length} values`)
+      throw this.#fault(field, `has index ${index}, but its dictionary has ${dictionary.length} values`)
     }
     return { ...column, dictionary }
   }
@@ -288,7 +297,7 @@ class Gatherer {
   }
 
   #checkWithin(field: WireField, end: number, bytes: number): void {
-    if (end > bytes) throw this.#fault(field, `has an offset ${end} beyond its ${bytes} bytes`)
+    if (end > bytes) throw this.#fault(field, `has the offset ${end}, but only ${bytes} bytes of values`)
   }
 
   #fault({ path }: WireField, what: string) {

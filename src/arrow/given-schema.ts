@@ -1,11 +1,11 @@
-/** Checks schemas from callers. */
+/** Checks the schemas that callers pass to the API. */
 import { checkSchemaShape } from './check-schema.js'
 import { fromForeignSchema } from './foreign.js'
 import type { Schema } from './types.js'
 
 /**
- * Return a schema from a caller as plain data: it is plain data, or a Schema of any version of apache-arrow. Throws
- * `SchemaValidation` for other values, and `Unsupported` for types that Sheaf does not support.
+ * Return the schema of a caller as plain data. `schema`: plain data, or a Schema of any version of apache-arrow. Throws
+ * `SchemaValidation` for any other value, and `Unsupported` for a type that Sheaf does not support.
  */
 export function givenSchema(schema: unknown): Schema {
   const plain = fromForeignSchema(schema) ?? (schema as Schema)

@@ -6,8 +6,8 @@ import { equalTypes } from './same-type.js'
 import { type DataType, type Field, maxTypeDepth } from './types.js'
 
 /**
- * Kinds of values. The checks work across realms (workers, vm contexts), so they do not use `instanceof`. 'array' is an
- * Array, or a typed array other than Uint8Array.
+ * The kinds of JavaScript values from which a type is inferred. 'array' means an Array, or a typed array other than
+ * Uint8Array. `kindOf` does not use `instanceof`, because values may come from another vm context with its own classes.
  */
 type ValueKind =
   | 'null'
@@ -21,8 +21,8 @@ type ValueKind =
   | 'object'
 
 /**
- * Return the kind of a value. Null for values that no column can contain (functions, symbols, Map, Set, ArrayBuffer
- * ...).
+ * Return the kind of a value. Returns null for a value that no column can contain, for example a function, a symbol or
+ * a Map.
  */
 export function kindOf(value: unknown): ValueKind | null {
   switch (typeof value) {
@@ -45,12 +45,12 @@ export function kindOf(value: unknown): ValueKind | null {
   }
 }
 
-/** Return whether the content of an object is in its own keys. */
+/** Return whether the content of an object is in its own properties. False for a Map, for example. */
 function isPlain(value: object): boolean {
   return !opaque.has(Object.prototype.toString.call(value))
 }
 
-/** Built-in objects whose content is not in their keys. */
+/** Tags (of `Object.prototype.toString`) of built-in objects whose content is not in their own properties. */
 const opaque = new Set(
   [
     ...['Map', 'Set', 'WeakMap', 'WeakSet', 'ArrayBuffer', 'SharedArrayBuffer', 'DataView'],
@@ -59,8 +59,8 @@ const opaque = new Set(
 )
 
 /**
- * Limits how much inference and building copy from nested values. Without it, a list that contains the same list twice
- * would double at every level.
+ * Limits the number of list elements and fields that inference and building copy from nested values. Without a limit, a
+ * small value could need exponential memory: a list may contain the same inner list twice at every level.
  */
 export class SpreadLimit {
   #elements = 2 ** 25
@@ -72,17 +72,20 @@ export class SpreadLimit {
   }
 
   field(place: Place): void {
-    if (--this.#fields < 0) throw invalidInput(`column ${quote(place.path)} is one of more than 10000 fields`)
+    if (--this.#fields < 0)
+      throw invalidInput(
+        `the rows have more than 10000 columns and nested fields, counted up to ${quote(place.path)}`,
+      )
   }
 }
 
 function tooManyElements(place: Place): SheafError {
-  return invalidInput(`column ${quote(place.path)} holds more than ${2 ** 25} list elements`, {
+  return invalidInput(`column ${quote(place.path)} has more than ${2 ** 25} list elements`, {
     hint: 'send fewer rows at a time',
   })
 }
 
-/** Return whether the name of a column indicates vectors: `vector`, `embedding`, `title_vector`, `title_embedding`. */
+/** Return whether the name of a column indicates vectors, for example `vector`, `embedding` or `title_vector`. */
 export function namesVectors(column: string): boolean {
   return /(?:^|_)(?:vector|embedding)$/i.test(column)
 }
@@ -99,9 +102,9 @@ export function namesVectors(column: string): boolean {
  *   other arrays, objects                list, struct
  *   only null and undefined              null
  *
- * `areVectors`: the column is known to contain vectors. Then arrays of numbers are fixed_size_list<float32>.
- * @throws InvalidInput naming column and row if kinds are mixed, a value has no kind, no type stores all values, or
- * vectors have different lengths.
+ * `areVectors`: whether arrays of numbers are vectors, with the type fixed_size_list<float32>. Default: false.
+ * @throws InvalidInput if the values have different kinds, a value has no kind, no type stores all values, or vectors
+ * have different lengths. The message names the column and the row.
  */
 export function inferType(
   values: readonly unknown[],
@@ -142,7 +145,7 @@ export function inferType(
   }
 }
 
-/** Return the common kind of all values; `bigint` for a mix of numbers and bigints. */
+/** Return the common kind of all values that are not null. For a mix of numbers and bigints it is `bigint`. */
 function commonKind(values: readonly unknown[], place: Place): ValueKind {
   let common: ValueKind = 'null'
   for (let i = 0; i < values.length; i++) {
@@ -152,13 +155,15 @@ function commonKind(values: readonly unknown[], place: Place): ValueKind {
     if (kind === common) continue
     if (kind === null) {
       const what = typeof value === 'object' ? Object.prototype.toString.call(value) : typeof value
-      throw invalidInput(`row ${place.row(i)}: column ${quote(place.path)} holds a ${what}`)
+      throw invalidInput(
+        `row ${place.row(i)}: column ${quote(place.path)} holds a ${what}, which no column can contain`,
+      )
     }
     if (common === 'bigint' && kind === 'number') continue
     if (common !== 'null' && !(common === 'number' && kind === 'bigint')) {
       throw invalidInput(
-        `row ${place.row(i)}: column ${quote(place.path)} holds a ${kind}, rows before it a ${common}`,
-        { hint: 'make all values of a column one type, or pass a schema' },
+        `row ${place.row(i)}: column ${quote(place.path)} holds a ${kind}, but earlier rows hold a ${common}`,
+        { hint: 'use one type for all values of a column, or pass a schema' },
       )
     }
     common = kind
@@ -187,17 +192,17 @@ function inferIntegers(values: readonly unknown[], place: Place): DataType {
   })
   const isMixed = isNegative && greatest === values[tooLarge] && greatest < 2n ** 64n
   throw invalidInput(
-    `row ${place.row(tooLarge)}: column ${quote(place.path)} holds ${quote(values[tooLarge])}, which fits no 64-bit integer type${isMixed ? ' that also fits the negative values' : ''}`,
+    `row ${place.row(tooLarge)}: column ${quote(place.path)} holds ${quote(values[tooLarge])}, which does not fit a 64-bit integer type${isMixed ? ' that also has negative values' : ''}`,
     { hint: 'pass a schema with a decimal or utf8 type for the column' },
   )
 }
 
-/** Return float64, for numbers that are not all whole, mixed with bigints that float64 stores exactly. */
+/** Return float64 for a mix of bigints and fractional numbers. Throws InvalidInput if float64 would round a bigint. */
 function floatsAround(values: readonly unknown[], place: Place): DataType {
   const tooLarge = values.findIndex(value => typeof value === 'bigint' && BigInt(Number(value)) !== value)
   if (tooLarge === -1) return float64
   throw invalidInput(
-    `row ${place.row(tooLarge)}: column ${quote(place.path)} holds ${quote(values[tooLarge])} among numbers that are not whole, and float64 would round it`,
+    `row ${place.row(tooLarge)}: column ${quote(place.path)} holds ${quote(values[tooLarge])} and fractional numbers, but float64 cannot store this bigint exactly`,
     { hint: 'pass a schema with a decimal or utf8 type for the column' },
   )
 }
@@ -216,12 +221,15 @@ function inferList(
   return { kind: 'list', large: false, child: item(child) }
 }
 
-/** The type of vectors, unless a schema or the class of the arrays says otherwise. */
+/**
+ * Return the default type of vectors, fixed_size_list<float32>. A schema or the class of a typed array may give another
+ * type.
+ */
 export function vectorType(size: number): DataType {
   return { kind: 'fixed_size_list', size, child: item({ kind: 'float', bits: 32 }) }
 }
 
-/** Element types of typed arrays that are vectors. */
+/** By class name: the element type of typed arrays that are always vectors. */
 const elementTypes: Readonly<Record<string, DataType>> = {
   Float32Array: { kind: 'float', bits: 32 },
   Float64Array: { kind: 'float', bits: 64 },
@@ -229,10 +237,9 @@ const elementTypes: Readonly<Record<string, DataType>> = {
 }
 
 /**
- * Infer the type of vectors from the class of their arrays. Plain arrays of numbers, and arrays of several classes, are
- * vectors only in columns that are known to contain vectors. Returns null if the values are not vectors, or all are
- * empty.
- * @throws InvalidInput for vectors of different lengths, or with null among their numbers.
+ * Infer the type of vectors from the class of their arrays. If `areVectors` is false, plain arrays of numbers and a mix
+ * of array classes are not vectors. Returns null if the values are not vectors, or if the first vector is empty.
+ * @throws InvalidInput if vectors have different lengths or null elements.
  */
 function inferVectors(
   values: readonly (ArrayLike<unknown> | null | undefined)[],
@@ -272,8 +279,8 @@ function unequalVector(
   const [size, usual] = [values[mismatch]!.length, values[first]!.length]
   const what =
     size === usual
-      ? 'a vector with null in it'
-      : `a vector of ${size} numbers, row ${place.row(first)} one of ${usual}`
+      ? 'a vector with a null element'
+      : `a vector of ${size} numbers, but row ${place.row(first)} holds a vector of ${usual}`
   return invalidInput(`row ${place.row(mismatch)}: column ${quote(place.path)} holds ${what}`, {
     hint: `fix these rows, ${className === 'Int8Array' ? '' : "set badVectors to 'null' or 'skip', "}or pass a schema in which the column holds lists`,
   })
@@ -293,14 +300,14 @@ export function nullsAmongNumbers(values: ArrayLike<unknown>): number | null {
 }
 
 /**
- * Return the type of all values if some have type `a` and the rest type `b`: the result of `inferType` for all of them.
- * Returns null if this depends on the values, or if `inferType` would throw.
+ * Merge two types that `inferType` returned for two parts of a column. Returns the type that `inferType` would return
+ * for both parts together. Returns null if this type depends on the values, or if `inferType` would throw.
  */
 export function mergeTypes(a: DataType, b: DataType): DataType | null {
   if (a.kind === 'null') return b
   if (b.kind === 'null') return a
-  // Vectors mixed with other lists, or of different lengths: the full inference decides, and throws if the column is
-  // known to contain vectors.
+  // Null for vectors of different lengths, and for vectors mixed with other lists. The caller then infers the type from
+  // all values, which throws if `areVectors` is true.
   if (a.kind === 'fixed_size_list' || b.kind === 'fixed_size_list') return equalTypes(a, b) ? a : null
   if (a.kind === 'list' && b.kind === 'list') {
     const child = mergeTypes(a.child.type, b.child.type)
@@ -328,7 +335,7 @@ function item(type: DataType): Field {
   return { name: 'item', type, nullable: true }
 }
 
-/** Concatenate the elements of all lists, and return them with the offsets of the lists. */
+/** Concatenate the elements of all lists. Returns them with the offsets of the lists. A null list has no elements. */
 export function spreadLists(
   values: readonly (ArrayLike<unknown> | null | undefined)[],
   place: Place,
@@ -365,7 +372,7 @@ function inferStruct(
   return { kind: 'struct', children }
 }
 
-/** Return the own keys of all objects, in order of first appearance. */
+/** Return the own keys of all objects without duplicates, in the order of their first appearance. */
 export function columnNames(
   rows: readonly (Readonly<Record<string, unknown>> | null | undefined)[],
 ): string[] {
@@ -388,13 +395,17 @@ function sameKeys(a: readonly string[], b: readonly string[]): boolean {
   return true
 }
 
-/** Return the values of all objects under a key; undefined if the key is not an own key. */
+/**
+ * Return the value of each object under the key `name`. The value is undefined if the object is null or does not have
+ * the key.
+ */
 export function readColumn(
   rows: readonly (Readonly<Record<string, unknown>> | null | undefined)[],
   name: string,
 ): unknown[] {
   const out: unknown[] = new Array(rows.length)
-  // Names that every object inherits (`constructor`, `__proto__`) count only as own keys.
+  // Every object inherits names such as `constructor`. So read these names only from objects that have them as own
+  // keys.
   const inherited = name in Object.prototype
   for (let i = 0; i < rows.length; i++) {
     const row = rows[i]

@@ -1,7 +1,7 @@
 /**
- * A few rows stored inline in another record, as encapsulated messages (dictionary batches if any, then one record
- * batch). The schema is not included: the reader knows it. Buffers are aligned to 8 bytes, not 64, because small rows
- * would otherwise be mostly padding.
+ * Encodes a few rows that are stored inline, for example in a slot. The encoding is a sequence of IPC messages:
+ * dictionary batches, if any, then one record batch. There is no schema message, because the reader knows the schema.
+ * Buffers are aligned to 8 bytes instead of 64, because with 64 bytes a few rows would be mostly padding.
  */
 import { corrupted, SheafError } from '../errors.js'
 import { Budget } from './budget.js'
@@ -33,8 +33,9 @@ export function encodeBatch(batch: Batch): Uint8Array {
 }
 
 /**
- * Decode the result of `encodeBatch`. `schema` is the schema of the encoded batch. Columns view `bytes` where possible.
- * @throws Internal if the bytes are not such a batch.
+ * Decode the result of `encodeBatch`. `schema`: the schema of the encoded batch. Buffers of the columns are views of
+ * `bytes` if they are aligned, otherwise copies.
+ * @throws Internal if the bytes are not a batch of this schema.
  */
 export function decodeBatch(bytes: Uint8Array, schema: Schema): Batch {
   try {
@@ -61,5 +62,5 @@ function decodeMessages(bytes: Uint8Array, schema: Schema): Batch {
     else if (at !== bytes.length) break
     else return runAtOnce(decoder.batch(message.header, body, bodyAt, budget))
   }
-  throw corrupted('they do not end with a record batch')
+  throw corrupted('the last message is not a record batch')
 }

@@ -1,7 +1,7 @@
-/** Exact conversions between points in time or times of day and counts of a unit. */
+/** Converts points in time and times of day to and from a whole number of time units, without rounding. */
 import type { TimeUnit } from './types.js'
 
-/** Units per second. */
+/** By time unit: the number of units per second. */
 export const perSecond: Readonly<Record<TimeUnit, bigint>> = {
   s: 1n,
   ms: 1000n,
@@ -9,10 +9,10 @@ export const perSecond: Readonly<Record<TimeUnit, bigint>> = {
   ns: 1_000_000_000n,
 }
 
-/** The largest distance from 1970 that a Date can represent, in milliseconds. */
+/** Maximum distance of a Date from 1970, in milliseconds. */
 const maxDateMs = 8_640_000_000_000_000n
 
-/** Return the Date of a count of units since 1970. Null if no Date represents it exactly. */
+/** Return the Date that is `count` units after 1970. Returns null if a Date cannot represent this instant exactly. */
 export function toDate(count: bigint, unit: TimeUnit): Date | null {
   const scale = perSecond[unit]
   if (scale > 1000n && count % (scale / 1000n) !== 0n) return null
@@ -20,7 +20,7 @@ export function toDate(count: bigint, unit: TimeUnit): Date | null {
   return ms > maxDateMs || ms < -maxDateMs ? null : new Date(Number(ms))
 }
 
-/** Return a Date as a count of units. Null if the unit is too coarse. */
+/** Return the number of units from 1970 to a Date. Returns null if it is not a whole number. */
 export function fromDate(date: Date, unit: TimeUnit): bigint | null {
   return convert(BigInt(date.getTime()), 1000n, unit)
 }
@@ -34,8 +34,8 @@ const instant =
   /^(\d{4}|[+-]\d{6})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(?:([Zz])|([+-])(\d\d):?(\d\d))?)?$/
 
 /**
- * Parse an ISO 8601 text (`2024-02-29`, `2024-02-29T12:00:00.123456789+02:00`) as a count of units since 1970. Without
- * an offset the time is UTC. Returns null if the text is invalid, or the unit is too coarse.
+ * Parse an ISO 8601 text, for example `2024-02-29` or `2024-02-29T12:00:00.123456789+02:00`, as a number of units since
+ * 1970. A time without an offset is in UTC. Returns null if the text is invalid, or if the number is not whole.
  */
 export function parseInstant(text: string, unit: TimeUnit): bigint | null {
   const match = instant.exec(text)
@@ -43,7 +43,7 @@ export function parseInstant(text: string, unit: TimeUnit): bigint | null {
   const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = ''] = match
   const midnight = new Date(0)
   midnight.setUTCFullYear(Number(year), Number(month) - 1, Number(day))
-  // A nonexistent day rolls over into another month.
+  // A Date converts a nonexistent day such as 30 February to a day of another month.
   if (midnight.getUTCMonth() !== Number(month) - 1 || midnight.getUTCDate() !== Number(day)) return null
   const seconds = clockSeconds(hour, minute, second)
   const offset = clockSeconds(match[10] ?? '0', match[11] ?? '0', '0')
@@ -53,8 +53,8 @@ export function parseInstant(text: string, unit: TimeUnit): bigint | null {
 }
 
 /**
- * Parse `12:34`, `12:34:56` or `12:34:56.789` as a count of units since midnight. Returns null if invalid, or the unit
- * is too coarse.
+ * Parse a time such as `12:34`, `12:34:56` or `12:34:56.789` as a number of units since midnight. Returns null if the
+ * text is invalid, or if the number is not whole.
  */
 export function parseTimeOfDay(text: string, unit: TimeUnit): bigint | null {
   const match = /^(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?$/.exec(text)

@@ -1,4 +1,7 @@
-/** The state of a reader between two messages: the schema, and the dictionaries read so far. */
+/**
+ * Decodes the dictionary and record batches of an IPC stream or file. Keeps the schema and the dictionaries between
+ * messages.
+ */
 import { invalidInput, quote } from '../errors.js'
 import { type AssembleOptions, assembleColumns } from './assemble.js'
 import type { Budget } from './budget.js'
@@ -15,19 +18,23 @@ import { dictionaryFields, type WireField } from './wire-field.js'
 
 /** Options of `IpcDecoder`. */
 interface DecoderOptions {
-  /** Limits the memory of all dictionaries together. */
+  /** Limit of the memory of all dictionaries together. */
   readonly dictionaryBudget: Budget
+  /** Whether to check that text is valid UTF-8. */
   readonly checkText: boolean
 }
 
-/** Decodes the messages after a schema. */
+/** A decoder of the messages after the schema message. */
 export class IpcDecoder {
   readonly schema: Schema
   readonly #fields: readonly WireField[]
   readonly #options: DecoderOptions
-  /** Field of each dictionary id, inner ones before those that contain them. */
+  /** By dictionary id: the field of the dictionary. A dictionary precedes the dictionaries whose values refer to it. */
   readonly #dictionaryFields = new Map<number, WireField>()
-  /** The batches of each dictionary; more than one if deltas are not joined yet. */
+  /**
+   * By dictionary id: its values in one or more columns. `#dictionaryOf` joins several columns when it needs the
+   * dictionary.
+   */
   readonly #dictionaries = new Map<number, Column[]>()
 
   constructor({ schema, fields }: DecodedSchema, options: DecoderOptions) {
@@ -41,12 +48,15 @@ export class IpcDecoder {
     }
   }
 
-  /** Return the rank of each dictionary id. A dictionary can be decoded once those of lower rank are known. */
+  /** Return a rank for each dictionary id. The values of a dictionary refer only to dictionaries of lower rank. */
   dictionaryRanks(): Map<number, number> {
     return new Map([...this.#dictionaryFields.keys()].map((id, rank) => [id, rank]))
   }
 
-  /** Add a dictionary batch. @throws InvalidInput if it is broken or no column uses it. */
+  /**
+   * Add a dictionary batch. `at`: offset of its body in the input, for messages.
+   * @throws InvalidInput if the batch is broken, or no column uses the dictionary.
+   */
   *addDictionary(
     message: Message & { readonly kind: 'dictionary' },
     body: Uint8Array,
@@ -62,7 +72,10 @@ export class IpcDecoder {
     else this.#dictionaries.set(id, [column!])
   }
 
-  /** Decode a record batch. @throws InvalidInput if it is broken; with status 413 if the budget is exceeded. */
+  /**
+   * Decode a record batch. `at`: offset of its body in the input, for messages.
+   * @throws InvalidInput if the batch is broken. The status is 413 if the budget is exceeded.
+   */
   *batch(header: BodyHeader, body: Uint8Array, at: number, budget: Budget): Steps<Batch> {
     if (this.#fields.length === 0) budget.charge(header.length * 8, '')
     const columns = yield* assembleColumns(
@@ -73,7 +86,7 @@ export class IpcDecoder {
     columns.forEach((column, i) => {
       if (column.length === header.length) return
       throw invalidInput(
-        `broken arrow body: column ${quote(this.#fields[i]!.path)} has ${column.length} rows in a batch of ` +
+        `broken arrow body: column ${quote(this.#fields[i]!.path)} has ${column.length} rows, but its batch has ` +
           `${header.length} (byte ${at})`,
       )
     })
@@ -89,7 +102,8 @@ export class IpcDecoder {
   #dictionaryOf(field: WireField): Column {
     const parts = this.#dictionaries.get(field.dictionaryId)
     const valueType = field.values!.type
-    // Without a dictionary there are no values, so every index of a non-null row is rejected as out of range.
+    // The message of the dictionary is missing. With an empty dictionary, the assembler rejects every index that is not
+    // null.
     if (parts === undefined) return emptyColumn(valueType)
     if (parts.length > 1) {
       for (const part of parts) this.#options.dictionaryBudget.charge(columnBytes(part), field.path)
@@ -98,7 +112,7 @@ export class IpcDecoder {
     const dictionary = parts[0]!
     if (!equalTypes(dictionary.type, valueType)) {
       throw invalidInput(
-        `columns of different types share dictionary ${field.dictionaryId}: ${quote(field.path)}`,
+        `column ${quote(field.path)} and a column of another type use the same dictionary ${field.dictionaryId}`,
       )
     }
     return dictionary

@@ -15,29 +15,29 @@ import {
 import { asBytes } from './layout.js'
 import type { Schema } from './types.js'
 
-/** First and last bytes of a file. */
+/** Magic string at the start and at the end of a file. */
 export const fileMagic = 'ARROW1'
-/** The first word of every message, and of the end of a stream. */
+/** First 32-bit word of every message, and of the end marker of a stream. */
 const continuation = 0xffffffff
 const metadataVersion = { v4: 3, v5: 4 } as const
 
 const Header = { Schema: 1, DictionaryBatch: 2, RecordBatch: 3 } as const
 
-/** Compression of buffers. */
+/** Compression format of the buffers of a body. */
 export type Codec = 'lz4' | 'zstd'
 
-/** The description of a body in the metadata of a record batch. */
+/** The metadata of a record batch, which describes the body of its message. */
 export interface BodyHeader {
-  /** Rows. */
+  /** Number of rows. */
   readonly length: number
-  /** Pairs of (length, null count), one per field in depth-first order. */
+  /** (length, null count) of each field, flat, depth first. */
   readonly nodes: readonly number[]
-  /** Pairs of (offset in the body, bytes). */
+  /** (offset in the body, length in bytes) of each buffer, flat. */
   readonly buffers: readonly number[]
   readonly codec: Codec | null
   /** Number of data buffers of each view column. */
   readonly viewBuffers: readonly number[]
-  /** Custom metadata of the message, if any. */
+  /** Custom metadata of the message. Undefined: none. */
   readonly metadata?: Readonly<Record<string, string>> | undefined
 }
 
@@ -53,12 +53,14 @@ export type Message =
       readonly bodyBytes: number
     }
 
-/** Bytes before the metadata of a message: continuation and length. */
+/**
+ * Number of bytes before the metadata of a message. They contain the continuation word and the length of the metadata.
+ */
 export const prefixBytes = 8
 
 /**
- * Read the 8 bytes before a message's metadata. Returns the length of the metadata, 0 at the end of a stream. `at` is
- * their offset in the input, for error messages.
+ * Read the 8 bytes before the metadata of a message, at `offset` in `bytes`. Returns the length of the metadata in
+ * bytes, or 0 for the end marker of a stream. Error messages name `at`, the offset of the 8 bytes in the input.
  */
 export function decodePrefix(bytes: Uint8Array, offset: number, at: number): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset + offset, prefixBytes)
@@ -67,10 +69,8 @@ export function decodePrefix(bytes: Uint8Array, offset: number, at: number): num
     const isJson = at === 0 && '{['.includes(String.fromCharCode(view.getUint8(0)))
     if (at === 0 && !isJson && isLegacyPrefix(view)) {
       throw invalidInput(
-        'an arrow stream of the format before 0.15, whose messages begin with their length',
-        {
-          hint: 'write it with Arrow 0.15 or newer, and not in the legacy IPC format',
-        },
+        'the arrow stream has the legacy IPC format of Arrow versions before 0.15, which Sheaf does not read',
+        { hint: 'write the stream with Arrow 0.15 or newer, without the option for the legacy format' },
       )
     }
     throw invalidInput(`not an arrow stream: expected ff ff ff ff at byte ${at}, got ${hex(view)}`, {
@@ -79,13 +79,16 @@ export function decodePrefix(bytes: Uint8Array, offset: number, at: number): num
   }
   const length = view.getInt32(4, true)
   if (length < 0)
-    throw invalidInput(`broken arrow stream: message metadata of ${length} bytes (byte ${at + 4})`)
+    throw invalidInput(
+      `broken arrow stream: the metadata of a message has the length ${length} (byte ${at + 4})`,
+    )
   return length
 }
 
 /**
- * Return whether a stream starts as before Arrow 0.15. Such a stream starts with the length of its schema message,
- * which is padded so that the body is aligned to 8 bytes. Then comes the root offset of a flatbuffer of that length.
+ * Return whether a stream has the format of Arrow versions before 0.15. This format has no continuation word. The
+ * stream starts with the length of its schema message. Then the message follows, a flatbuffer, which starts with its
+ * root offset. The length is padded so that the body is aligned to 8 bytes.
  */
 function isLegacyPrefix(view: DataView): boolean {
   const [length, root] = [view.getUint32(0, true), view.getUint32(4, true)]
@@ -96,15 +99,15 @@ function hex(view: DataView): string {
   return Array.from({ length: 4 }, (_, i) => view.getUint8(i).toString(16).padStart(2, '0')).join(' ')
 }
 
-/** Decode the metadata of a message. `at` is its offset in the input. */
+/** Decode the metadata of a message. Error messages name `at`, the offset of the metadata in the input. */
 export function decodeMessage(metadata: Uint8Array, at: number): Message {
   const root = new Flatbuffer(metadata, at).root()
   checkVersion(root)
   const kind = root.uint8(1, 0)
   const header = root.table(2)
-  if (header === null) throw root.fault('a message without a header')
+  if (header === null) throw root.fault('a message has no header')
   const bodyBytes = root.int64(3, 0)
-  if (bodyBytes < 0) throw root.fault(`a body of ${bodyBytes} bytes`)
+  if (bodyBytes < 0) throw root.fault(`a message has a body of ${bodyBytes} bytes`)
   switch (kind) {
     case Header.Schema:
       return { kind: 'schema', decoded: decodeSchema(header) }
@@ -116,13 +119,13 @@ export function decodeMessage(metadata: Uint8Array, at: number): Message {
       }
     case Header.DictionaryBatch: {
       const data = header.table(1)
-      if (data === null) throw header.fault('a dictionary batch without data')
+      if (data === null) throw header.fault('a dictionary batch has no data')
       const id = header.int64(0, 0)
       return { kind: 'dictionary', id, delta: header.bool(2), header: decodeBodyHeader(data), bodyBytes }
     }
     default:
       throw unsupported(
-        `arrow message of header type ${kind} (a tensor?), expected a schema, a dictionary or a batch`,
+        `an arrow message has the header type ${kind}, expected a schema, dictionary batch or record batch`,
       )
   }
 }
@@ -130,20 +133,20 @@ export function decodeMessage(metadata: Uint8Array, at: number): Message {
 function checkVersion(source: Table): void {
   const version = source.int16(0, 0)
   if (version !== metadataVersion.v4 && version !== metadataVersion.v5) {
-    throw unsupported(`arrow metadata version V${version + 1}, expected V4 or V5`)
+    throw unsupported(`the arrow metadata has version V${version + 1}, expected V4 or V5`)
   }
 }
 
 function decodeBodyHeader(source: Table): BodyHeader {
   const length = source.int64(0, 0)
-  if (length < 0 || length > 0x7fffffff) throw source.fault(`a batch of ${length} rows`)
+  if (length < 0 || length > 0x7fffffff) throw source.fault(`a batch has ${length} rows`)
   const compression = source.table(3)
   let codec: Codec | null = null
   if (compression !== null) {
     const number = compression.int8(0, 0)
     if (number !== 0 && number !== 1)
-      throw compression.fault(`body compression by the unknown codec ${number}`)
-    if (compression.int8(1, 0) !== 0) throw compression.fault('body compression by an unknown method')
+      throw compression.fault(`a body is compressed with the unknown codec ${number}`)
+    if (compression.int8(1, 0) !== 0) throw compression.fault('a body is compressed with an unknown method')
     codec = number === 0 ? 'lz4' : 'zstd'
   }
   return {
@@ -155,7 +158,7 @@ function decodeBodyHeader(source: Table): BodyHeader {
   }
 }
 
-/** The position of a message in a file: offset of its prefix, bytes of prefix and metadata, bytes of the body. */
+/** The position of a message in a file. `metadataBytes` includes the prefix. `offset` is the offset of the prefix. */
 export interface Block {
   readonly offset: number
   readonly metadataBytes: number
@@ -170,12 +173,12 @@ export interface Footer {
   readonly metadata: Readonly<Record<string, string>>
 }
 
-/** Decode the footer of a file. `at` is its offset in the input. */
+/** Decode the footer of a file. Error messages name `at`, the offset of the footer in the input. */
 export function decodeFooter(bytes: Uint8Array, at: number): Footer {
   const root = new Flatbuffer(bytes, at).root()
   checkVersion(root)
   const schema = root.table(1)
-  if (schema === null) throw root.fault('a footer without a schema')
+  if (schema === null) throw root.fault('a footer has no schema')
   return {
     decoded: decodeSchema(schema),
     dictionaries: decodeBlocks(root, 2),
@@ -188,22 +191,27 @@ function decodeBlocks(source: Table, slot: number): Block[] {
   const words = source.int64s(slot, 3)
   const out: Block[] = []
   for (let i = 0; i < words.length; i += 3) {
-    // The second word is an int32 and its padding, which every flatbuffer writer sets to 0.
+    // The second number is an int32 with 4 bytes of padding. It can be read as one int64, because writers set padding
+    // to 0.
     const block = { offset: words[i]!, metadataBytes: words[i + 1]!, bodyBytes: words[i + 2]! }
     if (block.offset < 0 || block.metadataBytes < prefixBytes || block.bodyBytes < 0) {
-      throw source.fault(`a message of ${block.metadataBytes} + ${block.bodyBytes} bytes at ${block.offset}`)
+      throw source.fault(
+        `a message at byte ${block.offset} has ${block.metadataBytes} bytes of metadata and ${block.bodyBytes} of data`,
+      )
     }
     out.push(block)
   }
   return out
 }
 
-/** Encode the message that opens a stream, as one chunk. */
+/** Encode the schema message, which is the first message of a stream. `position`: its offset in the output. */
 export function encodeSchemaMessage(schema: Schema, position: number, alignment: number): Uint8Array {
   return encapsulate(message(Header.Schema, partOf(schema), 0), position, alignment)
 }
 
-/** Encoded schemas. A file contains its schema twice, and every reply with these columns needs it again. */
+/**
+ * By schema: its encoded form. It is kept because a file contains its schema twice, and each reply contains it again.
+ */
 const parts = new WeakMap<Schema, Part>()
 
 function partOf(schema: Schema): Part {
@@ -215,13 +223,16 @@ function partOf(schema: Schema): Part {
   return part
 }
 
-/** The description of a body to write. */
+/** The metadata of a body to write. */
 interface WrittenBody extends Pick<BodyHeader, 'length' | 'nodes' | 'buffers' | 'metadata'> {
-  /** Compression of each buffer. Absent: none. */
+  /** Compression format of each buffer. Undefined: the buffers are not compressed. */
   readonly codec?: Codec | undefined
 }
 
-/** Encode the message before the body of a record batch, or of a dictionary batch if `dictionaryId` is given. */
+/**
+ * Encode the message before the body of a batch. `dictionaryId`: id of a dictionary batch; null for a record batch.
+ * `position`: offset of the message in the output. `alignment`: alignment of the body in bytes.
+ */
 export function encodeBodyMessage(
   { length, nodes, buffers, codec, metadata }: WrittenBody,
   bodyBytes: number,
@@ -238,7 +249,7 @@ export function encodeBodyMessage(
   return encapsulate(message(Header.DictionaryBatch, dictionary, bodyBytes), position, alignment)
 }
 
-/** Return the bytes that end a stream. */
+/** Return the end marker of a stream. */
 export function endOfStream(): Uint8Array {
   return Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0)
 }
@@ -283,7 +294,7 @@ function message(
   return table([int16(metadataVersion.v5), int8(kind), header, int64(bodyBytes), ...custom])
 }
 
-/** Encode prefix and metadata, padded so that the body after them is aligned to `alignment` bytes. */
+/** Encode the prefix and the metadata of a message, with padding so that its body is aligned to `alignment` bytes. */
 function encapsulate(part: Part, position: number, alignment: number): Uint8Array {
   const metadata = encodeFlatbuffer(part)
   const end = position + prefixBytes + metadata.length

@@ -49,7 +49,7 @@ const intervalUnits = ['year_month', 'day_time', 'month_day_nano'] as const
 const floatBits = [16, 32, 64] as const
 
 /**
- * Encode a schema as a flatbuffer part. Dictionary ids are those of `wireFields(schema)`.
+ * Encode a schema as a flatbuffer part. Dictionary fields get the ids that `wireFields(schema)` gives them.
  * @throws SchemaValidation if types are nested deeper than `maxTypeDepth`.
  */
 export function encodeSchema(schema: Schema): Part {
@@ -58,7 +58,7 @@ export function encodeSchema(schema: Schema): Part {
   return table([null, tables(fields), encodeMetadata(schema.metadata)])
 }
 
-/** Encode custom metadata as a vector of KeyValue. Returns null if there is none. */
+/** Encode custom metadata as a vector of KeyValue tables. Returns null if the metadata is empty or undefined. */
 export function encodeMetadata(metadata: Readonly<Record<string, string>> | undefined): Part | null {
   const entries = Object.entries(metadata ?? {})
   if (entries.length === 0) return null
@@ -135,16 +135,17 @@ function encodeType(type: DataType): { id: number; part: Part } {
   }
 }
 
-/** A schema, and its fields as bodies contain them. */
+/** A decoded schema, and its fields in the form in which bodies contain them. */
 export interface DecodedSchema {
   readonly schema: Schema
   readonly fields: readonly WireField[]
 }
 
 /**
- * Decode a Schema table. utf8_view and binary_view become utf8 and binary.
- * @throws Unsupported for types that Sheaf does not support (union, list view, run-end encoded, decimal32/64) and for
- * big-endian bodies; InvalidInput for data that no Arrow writer writes; SchemaValidation for too deep nesting.
+ * Decode a Schema table. Converts utf8_view and binary_view to utf8 and binary.
+ * @throws Unsupported for a type that Sheaf does not support (union, list view, run-end encoded, decimal32, decimal64),
+ * and for big-endian data. InvalidInput for an invalid type. SchemaValidation if types are nested deeper than
+ * `maxTypeDepth`.
  */
 export function decodeSchema(source: Table): DecodedSchema {
   if (source.int16(0, 0) !== 0) {
@@ -162,7 +163,8 @@ export function decodeSchema(source: Table): DecodedSchema {
 }
 
 /**
- * Decode the KeyValue vector in a slot. Returns undefined if there is none. For duplicate keys the last value counts.
+ * Decode the KeyValue vector in field `slot` of a table. Returns undefined if it is empty or absent. If a key occurs
+ * several times, its last value counts.
  */
 export function decodeMetadata(source: Table, slot: number): Record<string, string> | undefined {
   const pairs = source.tables(slot)
@@ -181,7 +183,7 @@ function decodeField(source: Table, name: string, path: string, depth: number): 
   const childTables = source.tables(5)
   const only = (count: number): Table[] => {
     if (childTables.length !== count) {
-      throw source.fault(`column ${quote(path)} has ${childTables.length} child fields, needs ${count}`)
+      throw source.fault(`column ${quote(path)} has ${childTables.length} child fields, but needs ${count}`)
     }
     return childTables
   }
@@ -279,7 +281,9 @@ function decodeLeaf(id: number, source: Table, path: string): DataType {
       const unit = pick(units, source.int16(0, 1), source, path)
       const bits = source.int32(1, 32)
       if (bits !== (unit === 's' || unit === 'ms' ? 32 : 64)) {
-        throw source.fault(`column ${quote(path)} is a time in ${unit} of ${bits} bits`)
+        throw source.fault(
+          `column ${quote(path)} is a time in ${unit} with the invalid width of ${bits} bits`,
+        )
       }
       return { kind: 'time', unit }
     }
@@ -308,7 +312,7 @@ function decodeLeaf(id: number, source: Table, path: string): DataType {
 function decodeInt(source: Table, path: string): IntType {
   const bits = source.int32(0, 0)
   if (bits !== 8 && bits !== 16 && bits !== 32 && bits !== 64) {
-    throw source.fault(`column ${quote(path)} holds integers of ${bits} bits`)
+    throw source.fault(`column ${quote(path)} has integers of ${bits} bits, expected 8, 16, 32 or 64`)
   }
   return { kind: 'int', bits, signed: source.bool(1) }
 }
@@ -318,9 +322,12 @@ function decodeDecimal(source: Table, path: string): DataType {
   const scale = source.int32(1, 0)
   const bits = source.int32(2, 128)
   if (bits === 32 || bits === 64) throw unsupportedType(path, `decimal${bits}`)
-  if (bits !== 128 && bits !== 256) throw source.fault(`column ${quote(path)} is a decimal of ${bits} bits`)
+  if (bits !== 128 && bits !== 256)
+    throw source.fault(`column ${quote(path)} is a decimal of ${bits} bits, expected 128 or 256`)
   if (!isDecimal(bits, precision, scale)) {
-    throw source.fault(`column ${quote(path)} is a decimal of precision ${precision} and scale ${scale}`)
+    throw source.fault(
+      `column ${quote(path)} is a decimal with the invalid precision ${precision} or scale ${scale}`,
+    )
   }
   return { kind: 'decimal', bits, precision, scale }
 }

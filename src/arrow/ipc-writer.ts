@@ -1,4 +1,4 @@
-/** Writes messages one after the other: the common part of streams, files and inline batches. */
+/** Writes a sequence of IPC messages. The writers of streams, files and inline batches use it. */
 import { assert } from '../errors.js'
 import type { Batch, Column } from './column.js'
 import { DictionaryMerger } from './concat.js'
@@ -7,12 +7,12 @@ import { type Block, type Codec, encodeBodyMessage } from './ipc-message.js'
 import type { Schema } from './types.js'
 import { dictionaryFields, type WireField, wireFields } from './wire-field.js'
 
-/** Alignment of buffers in bodies that the format recommends, in bytes. */
+/** Alignment in bytes that the format recommends for the buffers of a body. */
 export const wideAlignment = 64
-/** The smallest alignment that the format allows, in bytes. */
+/** Minimum alignment in bytes that the format allows for the buffers of a body. */
 export const tightAlignment = 8
 
-/** Collects chunks and tracks the position. */
+/** Collects the chunks of the output, and counts their bytes (`position`). */
 export class IpcWriter {
   readonly #alignment: number
   #chunks: Uint8Array[] = []
@@ -37,8 +37,9 @@ export class IpcWriter {
   }
 
   /**
-   * Write a record batch, or a dictionary batch if an id is given: the message, then every buffer, aligned. `codec`:
-   * the compression of the buffers. `metadata`: custom metadata of the message of a record batch.
+   * Write the message and the buffers of a batch. `dictionaryId`: id of a dictionary batch; null for a record batch.
+   * `codec`: compression format of the buffers, which are already compressed. `metadata`: custom metadata of a record
+   * batch.
    */
   body(
     length: number,
@@ -71,8 +72,8 @@ export class IpcWriter {
 }
 
 /**
- * Return the zero bytes that follow `length` bytes up to the next multiple of `alignment`. Always a new array, because
- * the caller may overwrite a reply.
+ * Return the zero bytes between `length` bytes and the next multiple of `alignment`. The result is a new array for each
+ * call, because callers of the API may change the chunks of a reply.
  */
 export function padding(length: number, alignment: number): Uint8Array {
   return new Uint8Array(alignUp(length, alignment) - length)
@@ -83,7 +84,7 @@ export function alignUp(length: number, alignment: number): number {
   return Math.ceil(length / alignment) * alignment
 }
 
-/** The dictionary of one field, ready to be written. */
+/** The merged dictionary of one field. */
 interface Dictionary {
   readonly id: number
   readonly field: WireField
@@ -91,8 +92,8 @@ interface Dictionary {
 }
 
 /**
- * Gives each dictionary field of a schema one dictionary for all batches, as files require. Indices of later batches
- * are rewritten if their dictionary differs.
+ * Merges the dictionaries of all batches to one dictionary per dictionary field, as files require. If the dictionary of
+ * a batch differs from the merged dictionary, the indices of the batch are changed.
  */
 export class DictionaryUnifier {
   readonly #fields: readonly WireField[]
@@ -114,11 +115,12 @@ export class DictionaryUnifier {
     return batch.columns.map((column, i) => this.#rewrite(this.#fields[i]!, column))
   }
 
-  /** Return all dictionaries, inner ones before those that contain them. */
+  /** Return all dictionaries. A dictionary precedes the dictionaries whose values refer to it. */
   dictionaries(): Dictionary[] {
     const values = new Map<number, Column>()
     const out: Dictionary[] = []
-    // Outer values are joined first, because this may add to the dictionaries inside them.
+    // Rewrite the outer dictionaries first, because this may add values to the dictionaries to which their values
+    // refer.
     for (const field of dictionaryFields(this.#fields).reverse()) {
       const merged = this.#mergers.get(field.dictionaryId)!.dictionary()
       values.set(field.dictionaryId, this.#rewrite(field.values!, merged))

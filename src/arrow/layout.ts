@@ -1,11 +1,14 @@
-/** Describes how the rows of each type are stored in buffers (columnar format, "Physical Memory Layout"). */
+/**
+ * Computes sizes and views of the buffers in which a column stores its rows (columnar format, "Physical Memory
+ * Layout").
+ */
 import { bitmapBytes } from './bits.js'
 import type { Batch, Column, Values } from './column.js'
 import type { DataType, IntType } from './types.js'
 
 /**
- * Return the bytes per row in the values buffer, for types with cells of equal width: numbers, temporal types,
- * fixed_size_binary, decimal, interval, dictionary indices. Returns 0 for every other type, including bool.
+ * Return the bytes per row in the values buffer of a type whose values have a fixed width: numbers, temporal types,
+ * fixed_size_binary, decimal, interval, dictionary indices. Returns 0 for all other types, including bool.
  */
 export function cellBytes(type: DataType): number {
   switch (type.kind) {
@@ -31,24 +34,24 @@ export function cellBytes(type: DataType): number {
   }
 }
 
-/** Return whether rows of the type are cells of `cellBytes` bytes (also fixed_size_binary of width 0). */
+/** Return whether the values of a type have the fixed width `cellBytes`. True also for fixed_size_binary of width 0. */
 export function hasCells(type: DataType): boolean {
   return type.kind === 'fixed_size_binary' || cellBytes(type) > 0
 }
 
-/** Return whether offsets delimit the rows in the values or in the child. */
+/** Return whether columns of a type have offsets, which delimit the rows in the values or in the child. */
 export function hasOffsets(type: DataType): boolean {
   return type.kind === 'utf8' || type.kind === 'binary' || type.kind === 'list' || type.kind === 'map'
 }
 
-/** Return whether the wire format of the type has 64-bit offsets. */
+/** Return whether a type has 64-bit offsets in IPC bodies. In memory all offsets have 32 bits. */
 export function isLarge(type: DataType): boolean {
   return (type.kind === 'utf8' || type.kind === 'binary' || type.kind === 'list') && type.large
 }
 
 /**
- * Return the first `length` rows of a values buffer as the typed array that `Column.values` specifies. A view if the
- * alignment allows, else a copy. `bytes` must be long enough (not checked).
+ * Return the first `length` rows of a values buffer as the typed array that `Column.values` specifies. The result is a
+ * view of `bytes` if they are aligned, else a copy. `bytes` must have at least `length` rows, which is not checked.
  */
 export function viewCells(type: DataType, bytes: Uint8Array, length: number): Values {
   switch (type.kind) {
@@ -98,7 +101,9 @@ function viewInts(type: IntType, bytes: Uint8Array, length: number): Values {
   }
 }
 
-/** Return `bytes` itself if aligned to `width` bytes, else an aligned copy. */
+/**
+ * Return `bytes` if its start is aligned to `width` bytes, else an aligned copy of its first `width * length` bytes.
+ */
 export function aligned(bytes: Uint8Array, width: number, length: number): Uint8Array {
   if (bytes.byteOffset % width === 0) return bytes
   return new Uint8Array(bytes.subarray(0, width * length))
@@ -109,14 +114,14 @@ export function asBytes(view: ArrayBufferView): Uint8Array {
   return new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
 }
 
-/** Return the bytes that the rows of a column take in its buffers, including dictionary and children. */
+/** Return the number of bytes that a column takes in its buffers, including children and dictionaries. */
 export function columnBytes(column: Column): number {
   return rowBytes(column, column.length) + dictionaryBytes(column)
 }
 
 /**
- * Return the bytes that the first `rows` rows of a column take in its buffers, including children, without
- * dictionaries.
+ * Return the number of bytes that the first `rows` rows of a column take in its buffers, including children, but
+ * without dictionaries.
  */
 export function rowBytes(column: Column, rows: number): number {
   const { type, offsets, values, children } = column

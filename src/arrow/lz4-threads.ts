@@ -1,13 +1,17 @@
 /**
- * Worker threads that encode LZ4 frames, so that the event loop only copies the bytes. Threads start when there is
- * work, and do not keep the process alive while they wait. They write the same frames as `encodeLz4Frame`.
+ * A pool of worker threads that encode LZ4 frames, so that the event loop only copies the bytes. The pool starts a
+ * thread when there is work. Idle threads do not keep the process alive. The frames have the same bytes as those of
+ * `encodeLz4Frame`.
  */
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { orAborted } from '../primitives/abort.js'
 import { threadFile } from '../primitives/module-files.js'
 
-/** The message to a thread. The answer is the frame, or null if the frame would not be shorter than `mostBytes`. */
+/**
+ * A message to a thread. The thread answers with the frame, or with null if the frame would not be shorter than
+ * `mostBytes`.
+ */
 export interface Lz4Task {
   readonly plain: Uint8Array
   readonly mostBytes: number
@@ -23,7 +27,10 @@ interface Thread {
   job: Job | null
 }
 
-/** Start a thread. If its file was not found, a bundler must know it: bundlers look for this form of `new Worker`. */
+/**
+ * Start a thread. `file`: the program of the thread. Null: the file was not found, because the code was bundled.
+ * Bundlers recognize this form of `new Worker(new URL(...))`, and replace it by the bundled worker.
+ */
 function startWorker(file: URL | string | null): Worker {
   return file === null
     ? new Worker(new URL('./lz4-worker.js', import.meta.url), { execArgv: [] })
@@ -36,11 +43,14 @@ export class Lz4Threads {
   readonly #maxThreads: number
   readonly #threads = new Set<Thread>()
   readonly #waiting: Job[] = []
-  /** Set if no thread works on this host; then no further thread is started. */
+  /** Whether threads do not work on this host. If true, no thread is started, and all callers encode their frames. */
   #isUnavailable = false
   #hasAnswered = false
 
-  /** `maxThreads`: the most threads; default: the processors, at most 4. `file`: the program of a thread. */
+  /**
+   * `maxThreads`: maximum number of threads; default: the number of processors, at most 4. `file`: the program of a
+   * thread; default: `lz4-worker.js`, or null if it was not found.
+   */
   constructor(
     maxThreads = Math.min(4, availableParallelism()),
     file: URL | string | null = threadFile('lz4-worker.js', import.meta.url),
@@ -50,9 +60,9 @@ export class Lz4Threads {
   }
 
   /**
-   * Encode the frame of `plain`, which must not change meanwhile. Resolves to null if the frame would not be shorter
-   * than `mostBytes`. Resolves to undefined if no thread is available or the thread died: then the caller encodes the
-   * frame. Rejects with the reason of the signal.
+   * Encode `plain`, which must not change before the promise resolves. Resolves to the frame, or to null if the frame
+   * would not be shorter than `mostBytes`. Resolves to undefined if no thread is available or the thread exited; then
+   * the caller must encode the frame. Rejects with the reason of the signal.
    */
   encode(
     plain: Uint8Array,
@@ -78,7 +88,7 @@ export class Lz4Threads {
         continue
       }
       const job = this.#waiting.shift()!
-      // The caller has canceled.
+      // The promise of the caller is already rejected, so the value has no effect.
       if (job.signal?.aborted) job.resolve(undefined)
       else this.#give(thread, job)
     }
@@ -87,12 +97,12 @@ export class Lz4Threads {
   #give(thread: Thread, job: Job): void {
     thread.job = job
     try {
-      // The memory is transferred to the thread, so copy the bytes first.
+      // `postMessage` transfers the memory to the thread, so the caller could not use it afterwards. Transfer a copy.
       const task: Lz4Task = { plain: new Uint8Array(job.plain), mostBytes: job.mostBytes }
       thread.worker.postMessage(task, [task.plain.buffer as ArrayBuffer])
       thread.worker.ref()
     } catch {
-      // There is no memory for a copy.
+      // The copy could not be allocated.
       thread.job = null
       job.resolve(undefined)
     }
@@ -103,7 +113,7 @@ export class Lz4Threads {
     return undefined
   }
 
-  /** Start a thread. Returns null if that is not possible; running threads continue. */
+  /** Start a thread and add it to the pool. Returns null if it cannot be started. Other threads continue. */
   #start(): Thread | null {
     let worker: Worker
     try {
@@ -123,7 +133,7 @@ export class Lz4Threads {
       job?.resolve(frame)
       this.#dispatch()
     })
-    // An 'exit' event follows and is handled below.
+    // Without a listener the error would be thrown. An 'exit' event follows, whose listener handles the failure.
     worker.on('error', () => {})
     worker.on('exit', () => {
       this.#threads.delete(thread)

@@ -1,4 +1,4 @@
-/** The program of an LZ4 thread: encodes one frame per message, in order. */
+/** Program of an LZ4 thread. Encodes one frame per message (`Lz4Task`), in the order of the messages. */
 import { parentPort } from 'node:worker_threads'
 import { assert } from '../errors.js'
 import { encodeLz4Frame } from './encode-lz4.js'

@@ -1,8 +1,8 @@
 /**
- * Decodes LZ4 frames (LZ4 Frame Format 1.6.x, LZ4 Block Format), which LanceDB's clients upload.
+ * Decodes LZ4 frames (LZ4 Frame Format 1.6.x, LZ4 Block Format). LanceDB's clients compress uploads in this format.
  *
- * - The caller specifies the length of the result. The decoder never allocates or writes more bytes.
- * - Checksums are verified if the frame has them.
+ * - The caller specifies the length of the result. The decoder allocates exactly these bytes.
+ * - The decoder verifies the checksums that the frame has.
  */
 import { invalidInput, type SheafError, unsupported } from '../errors.js'
 import type { Steps } from './steps.js'
@@ -10,7 +10,7 @@ import { xxh32 } from './xxh32.js'
 
 const magic = 0x184d2204
 const blockBytes: Readonly<Record<number, number>> = { 4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22 }
-/** One input byte of a sequence stands for at most 255 bytes of output. */
+/** Maximum ratio of output to input: the format encodes at most 255 bytes of output per byte of input. */
 const maxRatio = 255
 
 const Flag = {
@@ -22,38 +22,40 @@ const Flag = {
 } as const
 
 /**
- * Decode one frame of exactly `length` bytes, in a step per block. `at` is the offset of the frame in the input of the
- * caller.
- * @throws InvalidInput naming the byte if the frame is cut off, broken, or of another length.
+ * Decode one frame. A step decodes one block. `length`: length of the result in bytes. `at`: offset of the frame in the
+ * input of the caller, for messages.
+ * @throws InvalidInput if the frame is cut off or broken, or if its result has another length. The message names the
+ * byte.
  */
 export function* decodeLz4Frame(frame: Uint8Array, length: number, at: number): Steps<Uint8Array> {
   const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength)
   const fault = (what: string, position: number): SheafError =>
     invalidInput(`broken lz4 frame: ${what} (byte ${at + position})`)
   const need = (position: number, bytes: number): void => {
-    if (position + bytes > frame.length) throw fault('cut off', frame.length)
+    if (position + bytes > frame.length) throw fault('it is cut off', frame.length)
   }
 
   need(0, 7)
-  if (view.getUint32(0, true) !== magic) throw fault('does not begin with 04 22 4d 18', 0)
+  if (view.getUint32(0, true) !== magic) throw fault('it does not begin with 04 22 4d 18', 0)
   const flags = view.getUint8(4)
-  if (flags >>> 6 !== 1) throw fault(`version ${flags >>> 6}`, 4)
-  if (flags & Flag.dictionary) throw unsupported('lz4 frames with a preset dictionary')
+  if (flags >>> 6 !== 1) throw fault(`it has version ${flags >>> 6}, expected 1`, 4)
+  if (flags & Flag.dictionary) throw unsupported('Sheaf does not support lz4 frames with a preset dictionary')
   const maxBlock = blockBytes[(view.getUint8(5) >>> 4) & 7]
-  if (maxBlock === undefined) throw fault('unknown block size', 5)
+  if (maxBlock === undefined) throw fault('it has an unknown block size', 5)
   let position = 6
   if (flags & Flag.contentSize) {
     need(position, 9)
     const size = view.getBigUint64(position, true)
-    if (size !== BigInt(length)) throw fault(`holds ${size} bytes, ${length} were announced`, position)
+    if (size !== BigInt(length))
+      throw fault(`its header says ${size} bytes, but ${length} were announced`, position)
     position += 8
   }
   if (((xxh32(frame.subarray(4, position)) >>> 8) & 0xff) !== view.getUint8(position)) {
-    throw fault('header checksum differs', position)
+    throw fault('the checksum of its header is wrong', position)
   }
   position++
   if (length > (frame.length - position) * maxRatio) {
-    throw fault(`${frame.length} bytes cannot hold the ${length} announced`, 0)
+    throw fault(`its ${frame.length} bytes cannot decode to the ${length} bytes that were announced`, 0)
   }
 
   const out = new Uint8Array(length)
@@ -65,14 +67,16 @@ export function* decodeLz4Frame(frame: Uint8Array, length: number, at: number): 
     if (word === 0) break
     const size = word & 0x7fffffff
     const trailer = flags & Flag.blockChecksum ? 4 : 0
-    if (size > maxBlock) throw fault(`block of ${size} bytes, at most ${maxBlock} allowed`, position - 4)
+    if (size > maxBlock)
+      throw fault(`it has a block of ${size} bytes, but at most ${maxBlock} are allowed`, position - 4)
     need(position, size + trailer)
     const block = frame.subarray(position, position + size)
     if (trailer !== 0 && xxh32(block) !== view.getUint32(position + size, true)) {
-      throw fault('block checksum differs', position + size)
+      throw fault('the checksum of a block is wrong', position + size)
     }
     if (word >>> 31 === 1) {
-      if (done + size > length) throw fault(`holds more than the ${length} bytes announced`, position)
+      if (done + size > length)
+        throw fault(`it decodes to more than the ${length} bytes that were announced`, position)
       out.set(block, done)
       done += size
     } else {
@@ -84,25 +88,26 @@ export function* decodeLz4Frame(frame: Uint8Array, length: number, at: number): 
     position += size + trailer
     yield
   }
-  if (done !== length) throw fault(`holds ${done} bytes, ${length} were announced`, position)
+  if (done !== length) throw fault(`it decodes to ${done} bytes, but ${length} were announced`, position)
   if (flags & Flag.contentChecksum) {
     need(position, 4)
-    if (xxh32(out) !== view.getUint32(position, true)) throw fault('content checksum differs', position)
+    if (xxh32(out) !== view.getUint32(position, true))
+      throw fault('the checksum of its content is wrong', position)
     position += 4
   }
-  if (position !== frame.length) throw fault(`${frame.length - position} bytes follow it`, position)
+  if (position !== frame.length) throw fault(`${frame.length - position} bytes follow its end`, position)
   return out
 }
 
-/** Longer runs are copied by the engine's own copy, shorter ones word by word. */
+/** Maximum bytes that are copied word by word. For more bytes, calls of `set`, `copyWithin` and `fill` are faster. */
 const shortRun = 64
 
 /**
- * Decode one block into `out` from `start` on. Matches reach back to `window` at most. Returns the end of the output,
- * or the complement (~) of the input position that is wrong.
+ * Decode one block into `out` at `start`. `window`: minimum position in `out` from which a match may copy. Returns the
+ * end of the output. If the block is invalid, returns the complement (~) of the wrong position in the block.
  *
- * While 4 bytes of room are left, copies use words of 4 bytes and may write up to 3 bytes too many. Later output
- * overwrites them.
+ * While at least 4 bytes follow in `out`, copies use words of 4 bytes. They may write up to 3 bytes after the end of a
+ * copy. The next literals or matches overwrite these bytes.
  */
 function decodeBlock(block: Uint8Array, out: Uint8Array, start: number, window: number): number {
   const end = block.length

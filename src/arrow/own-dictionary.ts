@@ -1,9 +1,12 @@
-/** Gives dictionary columns a dictionary of their own, with only the entries that their rows use. */
+/** Replaces the dictionary of a column by a smaller dictionary with only the values that its rows use. */
 import { assert } from '../errors.js'
 import { type Column, isValid, type Values } from './column.js'
 import { takeColumn } from './take.js'
 
-/** Return the column with own dictionaries, also in nested columns. Entries are in the order in which rows use them. */
+/**
+ * Return the column with dictionaries that contain only used values, also in nested columns. The values are in the
+ * order of their first use.
+ */
 export function withOwnDictionary(column: Column): Column {
   if (column.dictionary === null) {
     const { children } = column

@@ -1,21 +1,24 @@
-/** Tracks the position of a value in the input rows, for messages that name column and row. */
+/** Finds the column and the row of a (possibly nested) value in the input of a caller. Error messages name them. */
 import { assert } from '../errors.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 
 /**
- * Row numbers: the number of the first row of a call, the number of each row, or (Float64Array) the row id in the
- * table.
+ * The numbers of rows in messages: the number of the first row (number), the number of each row (Uint32Array), or the
+ * row id of each row (Float64Array).
  */
 export type RowNumbering = number | Uint32Array | Float64Array
 
-/** The position of a column's values in the input. `field` and `elements` return those of nested values. */
+/** The place of a column in the input. `field` and `elements` return the places of nested columns. */
 export class Place {
-  /** The name of the column in messages: `user.tags[]`. */
+  /** Name of the column in messages, for example `user.tags[]`. */
   readonly path: string
   readonly #parent: Place | null
-  /** How values map to rows of the parent: the offsets of a list, or the size of all lists; null = one to one. */
+  /**
+   * Maps the values of a list's elements to rows of the parent: the offsets of the lists, or the common size of all
+   * lists. Null: value `i` is in row `i` of the parent.
+   */
   readonly #origin: Int32Array | number | null
-  /** Of a top-level column: the number of its first row, or of each row; Float64Array: row ids. */
+  /** Numbers of the rows. Used only in the place of a top-level column. */
   readonly #numbers: RowNumbering
 
   private constructor(
@@ -38,12 +41,12 @@ export class Place {
     return new Place(`${this.path}.${name}`, this, null, 0)
   }
 
-  /** Return the place of the elements of lists that end at `origin[i + 1]`, or have length `origin`. */
+  /** Return the place of the elements of lists. `origin`: the offsets of the lists, or the common size of all lists. */
   elements(origin: Int32Array | number): Place {
     return new Place(`${this.path}[]`, this, origin, 0)
   }
 
-  /** Return the name in messages of the row that contains value number `index`. */
+  /** Return a name, for messages, of the row that contains the value with the number `index` in the column. */
   rowName(index: number): string {
     return `${this.#isStored() ? 'the row with _rowid' : 'row'} ${this.row(index)}`
   }
@@ -52,7 +55,7 @@ export class Place {
     return this.#parent === null ? this.#numbers instanceof Float64Array : this.#parent.#isStored()
   }
 
-  /** Return the number, from 0, of the row that contains value number `index`. */
+  /** Return the number of the row that contains the value with the number `index` in the column. */
   row(index: number): number {
     const origin = this.#origin
     const numbers = this.#numbers

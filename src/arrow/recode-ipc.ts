@@ -1,4 +1,4 @@
-/** Compresses the buffers of an Arrow IPC file on the fly: the same rows in the same messages. */
+/** Compresses the buffers of an Arrow IPC file while it is sent. The messages and rows stay the same. */
 import { assert } from '../errors.js'
 import { ByteSource } from './byte-source.js'
 import { type Compress, compressBuffers } from './compress.js'
@@ -25,13 +25,13 @@ const nothing: Uint8Array = new Uint8Array(0)
 interface Recoding {
   readonly codec: Codec
   readonly compress: Compress
-  /** The form of the output: the stream inside a file, or a file. */
+  /** Format of the output. A stream is a file without its magic and footer. */
   readonly form: 'file' | 'stream'
 }
 
 /**
- * Compress the buffers of a file that Sheaf wrote. The input chunks may be split anywhere. Only one message is in
- * memory at a time.
+ * Compress the buffers of a file that Sheaf wrote. `file`: the bytes of the file in chunks of any size. Only one
+ * message is in memory at a time.
  */
 export async function* recodeIpcFile(
   file: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -61,8 +61,8 @@ export async function* recodeIpcFile(
       }
       const chunks = writer.takeChunks()
       while (chunks.length > 0) yield chunks.shift()!
-      // An empty chunk replaces the last one, which the consumer holds until the next one comes
-      // (src/engine/answered.ts).
+      // The consumer keeps a reference to the last chunk until the next chunk (src/engine/answered.ts). An empty chunk
+      // lets the memory of the last chunk be freed before the next message is read.
       yield nothing
     }
     writer.push(endOfStream())
@@ -76,7 +76,7 @@ export async function* recodeIpcFile(
   }
 }
 
-/** Write a message with compressed buffers. */
+/** Read the body of a message, and write the message with compressed buffers. Returns its position. */
 async function recodeBody(
   source: ByteSource,
   { header, bodyBytes }: { readonly header: BodyHeader; readonly bodyBytes: number },

@@ -1,10 +1,10 @@
-/** The TypeScript type of the rows of a schema, as `values.ts` reads them. */
+/** TypeScript types of the rows that `values.ts` returns for a schema. */
 import type { DataType, Field, IntType, Schema } from './types.js'
 
 /**
- * The type of the rows of a schema declared `as const`. `Int64` is the type of 64-bit integers; default: number.
- * Nullable columns are `| null`. A vector with nullable elements may also be a plain array, which occurs if an element
- * is null.
+ * The type of the rows of a schema that is declared `as const`. `Int64`: type of 64-bit integers; default: number. The
+ * type of a nullable column includes null. A vector is a typed array. If an element is null, the vector is a plain
+ * array, so the type of a vector with nullable elements includes both.
  *
  *     const schema = {
  *       fields: [{ name: 'title', type: { kind: 'utf8', large: false }, nullable: true }],
@@ -13,7 +13,9 @@ import type { DataType, Field, IntType, Schema } from './types.js'
  */
 export type RowOfFields<S extends Schema, Int64 = number> = FieldsOf<S['fields'], Int64>
 
-/** For fields whose names are unknown: rows with arbitrary values. */
+/**
+ * The type of an object with the given fields. If the names of the fields are unknown, any key and value is allowed.
+ */
 type FieldsOf<F extends readonly Field[], Int64> = string extends F[number]['name']
   ? Readonly<Record<string, unknown>>
   : { readonly [N in F[number]['name']]: CellOf<Extract<F[number], { readonly name: N }>, Int64> }
@@ -55,8 +57,8 @@ interface PlainValues<Int64> {
 }
 
 /**
- * Types whose values depend on their unit. A time finer than a millisecond is a bigint if no Date represents it
- * exactly.
+ * Types of the values of temporal types, by their unit. A timestamp in us or ns is a bigint if a Date cannot represent
+ * it exactly.
  */
 interface UnitValues<Int64> {
   readonly timestamp: { s: Date; ms: Date; us: Date | bigint; ns: Date | bigint }
@@ -77,7 +79,7 @@ type EqualListOf<F extends Field, Int64> =
         : Numbers | readonly CellOf<F, Int64>[]
     : never
 
-/** The typed array of a vector; never if its elements are not numbers of at most 53 bits. */
+/** The typed array of a vector. `never` if the elements are not floats or integers of at most 32 bits. */
 type NumbersOf<T extends DataType> = T extends { readonly kind: 'float' }
   ? T['bits'] extends 64
     ? Float64Array

@@ -1,4 +1,4 @@
-/** Converts rows of JavaScript objects to batches. For the reverse, see `values.ts`. */
+/** Converts rows (JavaScript objects) to batches. `values.ts` does the reverse. */
 import { columnNotFound, invalidInput, quote, SheafError, schemaMismatch } from '../errors.js'
 import { Pacer } from '../primitives/pacer.js'
 import { type BadVectors, commonVectors, type NumberedRows, soundRows, vectorsIn } from './bad-vectors.js'
@@ -19,28 +19,29 @@ import { runAtOnce, runPaced, type Steps } from './steps.js'
 import { typeName } from './type-name.js'
 import type { DataType, Field, Schema } from './types.js'
 
-/** Rows per inference step: a few milliseconds of work. */
+/** Rows from which one step infers types. A step takes a few milliseconds. */
 const stepRows = 1024
 
 /**
- * Convert objects to columns. `undefined` and missing keys are null; only own keys count. Messages number rows from 0.
+ * Convert objects to a batch. A missing key and `undefined` mean null. Inherited keys are ignored. Messages number the
+ * rows from 0.
  *
  * Without a schema, types are inferred from all rows (see `inferType`), every field is nullable, and vectors must
- * contain finite numbers only. Arrays of numbers are vectors if the name of the column indicates vectors
- * (`namesVectors`). No rows give a batch without columns.
+ * contain only finite numbers. Arrays of numbers are vectors if the name of the column indicates vectors
+ * (`namesVectors`). Without rows, the batch has no columns.
  *
- * With a schema, values are checked, and converted where nothing is lost:
+ * With a schema, each type accepts these values, and converts them without loss:
  *
- * - int: whole numbers in range and bigint; 64-bit: bigint and whole numbers up to 2^53
+ * - int: bigints and whole numbers in the range of the type; for 64 bits, whole numbers only up to 2^53 - 1
  * - float: numbers that do not overflow, and bigints that a double represents exactly
  * - decimal: bigint, number and string without rounding
- * - timestamp: Date, ISO 8601 text, and counts of its unit as number or bigint; date: the same, whole days only
- * - time: `hh:mm:ss` and counts of its unit
- * - map: Map, object and [key, value] pairs
- * - fixed_size_list: arrays of exactly its size
+ * - timestamp: Date, ISO 8601 text, or a number of units as number or bigint; date: the same, but only whole days
+ * - time: `hh:mm:ss`, or a number of units as number or bigint
+ * - map: Map, object, or an array of [key, value] pairs
+ * - fixed_size_list: arrays with exactly the size of the type
  *
- * @throws InvalidInput for rows that are not objects and types that cannot be inferred; SchemaValidation for rows that
- * do not fit the schema, naming row, column and value.
+ * @throws InvalidInput if a row is not an object, or a type cannot be inferred. SchemaValidation if a row does not fit
+ * the schema. The message names the row, the column and the value.
  */
 export function rowsToBatch(rows: readonly object[], schema?: Schema): Batch {
   checkRows(rows, 0)
@@ -51,7 +52,9 @@ export function rowsToBatch(rows: readonly object[], schema?: Schema): Batch {
   return buildBatch({ rows, numbers: 0 }, schema, false)
 }
 
-/** How much of the rows is used to infer types: the first `rows` rows, or fewer once they exceed `bytes` bytes. */
+/**
+ * Limit of the rows from which types are inferred: the first `rows` rows, or fewer rows if they reach `bytes` bytes.
+ */
 interface InferenceWindow {
   readonly rows: number
   readonly bytes: number
@@ -61,34 +64,36 @@ interface InferenceWindow {
 export interface RowsOptions {
   readonly schema?: Schema | undefined
   /**
-   * Columns that contain vectors, in addition to those whose names indicate vectors. Throws `ColumnNotFound` if there
-   * is no such column, `InvalidInput` if a column does not contain vectors.
+   * Names of columns in which arrays of numbers are vectors, in addition to columns whose names indicate vectors. A
+   * name without a column throws `ColumnNotFound`. A column without vectors throws `InvalidInput`.
    */
   readonly vectorColumns?: readonly string[] | undefined
-  /** Default: all rows. */
+  /** Rows from which types are inferred. Default: all rows. */
   readonly window?: InferenceWindow | undefined
-  /** Default: `error`. */
+  /** Treatment of bad vectors. Default: `error`. */
   readonly badVectors?: BadVectors | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** The batches of some rows. */
+/** The result of `rowsToBatches`. */
 interface RowBatches {
   readonly schema: Schema
-  /** Readable once. Each batch is built when the caller asks for it. */
+  /** The batches. The caller can iterate only once. Each batch is built when the caller asks for it. */
   readonly batches: AsyncIterable<Batch>
 }
 
-/** Rows in pieces that each take a few milliseconds of work. */
+/** Rows in pieces. The conversion of a piece should take at most a few milliseconds, because it is not interrupted. */
 type RowPieces = AsyncIterator<readonly object[]>
 
 /**
- * Like `rowsToBatch`, for rows that arrive in pieces: returns a batch for each piece, all with one schema. The event
- * loop turns between them. Resolves when the schema is known: without a given schema, when the window is full or the
- * rows end. Rows after the window must fit the inferred types.
+ * Convert rows like `rowsToBatch`, but in pieces. Returns one batch per piece, all with the same schema. Yields to the
+ * event loop between pieces.
  *
- * With `badVectors` other than `error`, the vectors of a column have their most frequent length (`commonVectors`).
- * @throws like `rowsToBatch`; `signal.reason`.
+ * With `schema`, resolves immediately. Otherwise resolves when the window is full or the rows end, because then the
+ * types are inferred. Rows after the window must fit the inferred types.
+ *
+ * If `badVectors` is not `error`, the length of a column's vectors is their most frequent length (`commonVectors`).
+ * @throws the errors of `rowsToBatch`, and `signal.reason`.
  */
 export async function rowsToBatches(pieces: RowPieces, options: RowsOptions = {}): Promise<RowBatches> {
   const { schema, signal, badVectors = 'error', vectorColumns = [] } = options
@@ -123,8 +128,8 @@ async function* inferredBatches(
 }
 
 /**
- * Yield batches of rows that must fit a schema. `inferred`: the number of earlier rows from which the schema was
- * inferred; 0 if it was given.
+ * Yield batches of rows that must fit a schema. `inferred`: number of earlier rows from which the schema was inferred;
+ * 0 if the caller gave the schema.
  */
 async function* laterBatches(
   pieces: RowPieces,
@@ -157,7 +162,7 @@ function buildLater(rows: NumberedRows, schema: Schema, inferred: number): Batch
   }
 }
 
-/** Read pieces until the window is full. Returns the pieces, and all their rows. */
+/** Read pieces until the window is full or the rows end. Returns the pieces, and the rows of all pieces. */
 async function fillWindow(pieces: RowPieces, window: InferenceWindow | undefined, pacer: Pacer) {
   const first: (readonly Row[])[] = []
   const rows: Row[] = []
@@ -176,7 +181,7 @@ async function fillWindow(pieces: RowPieces, window: InferenceWindow | undefined
   return { first, rows }
 }
 
-/** Values nested deeper are not counted. */
+/** Maximum depth of nested values that `roughBytes` counts. */
 const maxCountedDepth = 4
 
 /** Return the approximate memory of a value, in bytes. */
@@ -209,10 +214,10 @@ export function isRow(value: unknown): value is Row {
 
 function checkSchema(schema: Schema): void {
   const names = new Set(schema.fields.map(field => field.name))
-  if (names.size < schema.fields.length) throw schemaMismatch('the schema names a column twice')
+  if (names.size < schema.fields.length) throw schemaMismatch('the schema has two columns with the same name')
 }
 
-/** Reject `vectorColumns` that do not contain vectors. */
+/** Check that each column of `vectorColumns` exists and contains vectors or lists of vectors. */
 function checkVectorColumns(columns: readonly string[], { fields }: Schema): void {
   for (const name of columns) {
     const field = fields.find(field => field.name === name)
@@ -223,12 +228,12 @@ function checkVectorColumns(columns: readonly string[], { fields }: Schema): voi
     if (type.kind === 'fixed_size_list') continue
     throw invalidInput(
       `vectorColumns names ${quote(name)}, which does not hold vectors: its values are ${typeName(field.type)}`,
-      { hint: 'vectors are arrays of finite numbers, all of one length' },
+      { hint: 'vectors are arrays of finite numbers, all with the same length' },
     )
   }
 }
 
-/** Like `inferSteps`, but replaces vectors of the wrong length by null first. */
+/** Infer the types of rows. If `badVectors` is not `error`, vectors of the wrong length are replaced by null before. */
 function* inferVectorSteps(
   rows: readonly Row[],
   badVectors: BadVectors,
@@ -244,7 +249,8 @@ function* inferVectorSteps(
     yield
   }
   const { fields } = yield* inferSteps(sound, holdsVectors)
-  // If all vectors of a column are bad, only nulls remain, so use the common vector type.
+  // If all vectors of a column are bad, only nulls remain, and the inferred type is null. Then use the common vector
+  // type.
   return {
     fields: fields.map(field => {
       const vector = common.get(field.name)
@@ -254,10 +260,10 @@ function* inferVectorSteps(
   }
 }
 
-/** Infer the types of parts of the rows, and merge them. */
+/** Infer the types of rows: infer the types of each part of `stepRows` rows, and merge them. */
 function* inferSteps(rows: readonly Row[], holdsVectors: (column: string) => boolean): Steps<Schema> {
   const types = new Map<string, DataType>()
-  /** Columns whose types were inferred from all rows. */
+  /** Names of the columns whose types were already inferred from all rows. */
   const inferredFromAll = new Set<string>()
   for (let start = 0; start < rows.length; start += stepRows) {
     const part = rows.slice(start, start + stepRows)
@@ -269,8 +275,8 @@ function* inferSteps(rows: readonly Row[], holdsVectors: (column: string) => boo
       const known = types.get(name)
       const merged = known === undefined ? type : mergeTypes(known, type)
       if (merged === null) inferredFromAll.add(name)
-      // If the types of parts cannot be merged, infer from all values. This finds a common type, or throws and names
-      // the row.
+      // If the types of two parts cannot be merged, infer the type from all rows. This finds a common type, or throws
+      // an error that names the row.
       types.set(name, merged ?? inferType(readColumn(rows, name), Place.column(name), limit, areVectors))
     }
     yield

@@ -1,6 +1,6 @@
 /**
- * Reads consecutive rows of a column of a data file, and no more than the blocks that contain them. The column is built
- * from a body of these rows alone. The caller reads and checks the bytes.
+ * Reads consecutive rows of a column of a data file. It reads only the blocks that contain these rows, arranges them as
+ * an IPC body, and builds the column from this body. The caller does the I/O and checks the checksums of the blocks.
  */
 import { assert, corrupted, quote } from '../errors.js'
 import { bitmapBytes } from './bits.js'
@@ -12,20 +12,23 @@ import { asBytes, cellBytes, isLarge } from './layout.js'
 import type { DataType, Field } from './types.js'
 import { type WireField, wireFields } from './wire-field.js'
 
-/** Whole blocks of a buffer. The last one may be cut off by the end of the buffer. */
+/**
+ * Consecutive blocks of a buffer, which the caller must read. The last block may be shorter, because the buffer ends.
+ */
 export interface Stretch {
   readonly buffer: number
-  /** The number of the first block. */
+  /** Number of the first block in the buffer, from 0. */
   readonly block: number
+  /** Memory for the bytes of the blocks. */
   readonly target: Uint8Array
 }
 
-/** Yields what must be read before the generator continues: offsets first, if there are any. */
+/** A generator that yields the blocks that the caller must read before it resumes the generator. */
 type Reading<T> = Generator<readonly Stretch[], T, undefined>
 
 /**
- * Read rows `from` to `to - 1` of a column that has block checksums; `from` is a multiple of 8. `dictionaries`: columns
- * of the range's dictionaries, by id.
+ * Read the rows `from` to `to - 1` of a column that has block checksums. `from` must be a multiple of 8.
+ * `dictionaries`: the decoded dictionaries of the range, by id.
  * @throws Internal if offsets or indices are outside of the column.
  */
 export function* runOfRows(
@@ -35,7 +38,7 @@ export function* runOfRows(
   to: number,
   dictionaries: ReadonlyMap<number, Column>,
 ): Reading<Column> {
-  assert(from % 8 === 0, `bits from row ${from} on begin inside of a byte`)
+  assert(from % 8 === 0, `the first row ${from} is not a multiple of 8, so its bit is inside a byte`)
   const run = new Run(range, field)
   yield* run.cut(wireFields({ fields: [field] })[0]!, 0, 0, from, to)
   const bytes = new Uint8Array(run.bytes)
@@ -45,7 +48,7 @@ export function* runOfRows(
   return assembleColumn(field, own, bytes, { dictionaries, verified: true })
 }
 
-/** The body of the rows. */
+/** An IPC body with the rows: its nodes and buffers, and the blocks to read into it. */
 class Run {
   readonly nodes: number[] = []
   readonly buffers: number[] = []
@@ -60,7 +63,7 @@ class Run {
     this.#field = field
   }
 
-  /** Return the stretches left to read. Offsets were read before. */
+  /** Return the blocks to read into `body`. Copies the offsets, which were read before, into it. */
   stretchesIn(body: Uint8Array): Stretch[] {
     for (const { at, bytes } of this.#offsets) body.set(bytes, at)
     return this.#blocks.map(({ buffer, block, at, bytes }) => {
@@ -68,12 +71,14 @@ class Run {
     })
   }
 
-  /** Add rows of a field. `node`, `buffer`: the numbers of its first node and buffer. */
+  /**
+   * Add the rows `from` to `to - 1` of a field. `node`, `buffer`: numbers of the field's first node and first buffer.
+   */
   *cut(field: WireField, node: number, buffer: number, from: number, to: number): Reading<void> {
     const { type, children } = field
     const [length, nulls] = [this.#range.nodes[2 * node]!, this.#range.nodes[2 * node + 1]!]
-    if (to > length) throw this.#fault(`has no row ${to - 1}, but ${length} rows`)
-    // The null count of these rows is unknown until they are read.
+    if (to > length) throw this.#fault(`has ${length} rows, so row ${to - 1} does not exist`)
+    // The null count of some rows is unknown, so write -1. The assembler then counts the nulls.
     this.nodes.push(to - from, nulls === 0 ? 0 : -1)
     if (type.kind === 'null') return
     if (nulls === 0) this.buffers.push(0, 0)
@@ -114,7 +119,7 @@ class Run {
     }
   }
 
-  /** Add bytes of a buffer, rounded to whole blocks. */
+  /** Add the bytes `from` to `to - 1` of a buffer: the blocks that contain them will be read. */
   #add(buffer: number, from: number, to: number): void {
     const part = this.#blocksOf(buffer, from, to)
     if (part !== null) this.#blocks.push({ buffer, ...part })
@@ -122,7 +127,7 @@ class Run {
 
   #blocksOf(buffer: number, from: number, to: number) {
     const bytes = this.#range.buffers[2 * buffer + 1]!
-    if (to > bytes) throw this.#fault(`needs byte ${to - 1} of a buffer of ${bytes}`)
+    if (to > bytes) throw this.#fault(`needs byte ${to - 1} of a buffer with ${bytes} bytes`)
     if (from === to) {
       this.buffers.push(0, 0)
       return null
@@ -137,8 +142,8 @@ class Run {
   }
 
   /**
-   * Read the offsets of rows. Rebase them as if the values started at the first of them, rounded down to a multiple of
-   * `unit`.
+   * Read the offsets of the rows, and make them relative to the first value that is read. This is the first value of
+   * the rows, rounded down to a multiple of `unit`. Returns the first value, and the end of the last value.
    */
   *#cutOffsets(
     type: DataType,
@@ -162,7 +167,7 @@ class Run {
       ? new BigInt64Array(bytes.buffer, at, count)
       : new Int32Array(bytes.buffer, at, count)
     const [least, end] = [Number(offsets[0]!), Number(offsets[count - 1]!)]
-    if (least < 0 || end < least) throw this.#fault(`has the offsets ${least} and ${end}`)
+    if (least < 0 || end < least) throw this.#fault(`has the invalid offsets ${least} and ${end}`)
     const first = least === end ? least : least - (least % unit)
     if (offsets instanceof Int32Array) for (let i = 0; i < count; i++) offsets[i]! -= first
     else for (let i = 0; i < count; i++) offsets[i]! -= BigInt(first)

@@ -2,8 +2,8 @@
 import type { DataType, Field, Schema } from './types.js'
 
 /**
- * Return whether two types are structurally equal: kinds, parameters, names and nullability of struct fields. Metadata
- * is ignored, and so are the names of list and map children ("item" or "element"), because no expression can refer to
+ * Return whether two types have equal kinds, parameters and nested fields. Metadata is ignored. The names of the
+ * children of lists and maps, for example "item" or "element", are also ignored, because an expression cannot refer to
  * them.
  */
 export function equalTypes(a: DataType, b: DataType): boolean {
@@ -49,7 +49,7 @@ export function equalTypes(a: DataType, b: DataType): boolean {
 }
 
 /**
- * Return whether two schemas have the same fields in the same order: names, types, nullability. Metadata is ignored.
+ * Return whether two schemas have the same fields (name, type, nullability) in the same order. Metadata is ignored.
  */
 export function equalSchemas(a: Schema, b: Schema): boolean {
   return equalFields(a.fields, b.fields)

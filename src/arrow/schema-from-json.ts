@@ -1,12 +1,14 @@
 /**
- * Reads schemas from JSON in either dialect (`schema-json.ts`). In the namespace dialect, which has no units, `timestamp`
- * and `duration` are in us, `time32` in ms, `time64` in us, and `interval` is month_day_nano.
+ * Reads schemas from JSON in either dialect (`schema-json.ts`). The namespace dialect has no units. So a `timestamp`,
+ * `duration` or `time64` without a unit is read in us, a `time32` in ms, and an `interval` as month_day_nano.
  */
 import { invalidInput, nearestName, quote, type SheafError, unsupported } from '../errors.js'
 import { isDecimal } from './decimal.js'
 import { type DataType, type Field, type IntType, maxTypeDepth, type Schema } from './types.js'
 
-/** Parse a schema. @throws InvalidInput naming the invalid field or its unknown type. */
+/**
+ * Parse a schema. @throws InvalidInput for an invalid field or an unknown type. The message names the field or type.
+ */
 export function schemaFromJson(json: unknown): Schema {
   const { fields, metadata } = objectOf(json, 'a schema')
   const checked = metadataFromJson(metadata, 'the schema')
@@ -54,9 +56,10 @@ function metadataFromJson(json: unknown, what: string): Field['metadata'] {
 }
 
 /**
- * Parse a type from `{type, fields?, length?}` or from its name alone, in either dialect, in upper or lower case.
- * @throws InvalidInput for a name unknown to both dialects, with the most similar name as hint; Unsupported for types
- * that Sheaf does not support.
+ * Parse a type: an object `{type, fields?, length?}`, or only the name of a type. The name is in either dialect, in
+ * upper or lower case.
+ * @throws InvalidInput for a name that neither dialect has; the hint is the most similar name. Unsupported for a type
+ * of Arrow that Sheaf does not support.
  */
 export function typeFromJson(json: unknown): DataType {
   return readType(json, 1)
@@ -79,7 +82,7 @@ const int = (bits: IntType['bits'], signed: boolean): DataType => ({ kind: 'int'
 const float = (bits: 16 | 32 | 64): DataType => ({ kind: 'float', bits })
 const utf8 = (large: boolean): DataType => ({ kind: 'utf8', large })
 
-/** Names without parameters. */
+/** Types without parameters, by name. */
 const plainNames: ReadonlyMap<string, DataType> = new Map<string, DataType>([
   ['null', { kind: 'null' }],
   ['bool', { kind: 'bool' }],
@@ -126,7 +129,7 @@ const plainNames: ReadonlyMap<string, DataType> = new Map<string, DataType>([
   ['interval:month_day_nano', { kind: 'interval', unit: 'month_day_nano' }],
 ])
 
-/** Names with children, a length or parameters. */
+/** Names of types that need children, a length or parameters. */
 const otherNames = [
   ...[
     'fixed_size_binary',
@@ -141,7 +144,7 @@ const otherNames = [
   ...['timestamp:<unit>:<zone>', 'decimal:<bits>:<precision>:<scale>', 'dict:<value>:<index>:<ordered>'],
 ]
 
-/** Types of Arrow and Lance that Sheaf does not support. */
+/** Names of types of Arrow and Lance that Sheaf does not support. */
 const unsupportedNames = [
   'union',
   'run_end_encoded',
@@ -161,12 +164,13 @@ function typeOf(
   const plain = plainNames.get(name)
   if (plain !== undefined) return plain
   const only = (): Field => {
-    if (fields?.length !== 1) throw invalidInput(`data type ${quote(given)} needs one child in fields`)
+    if (fields?.length !== 1)
+      throw invalidInput(`data type ${quote(given)} needs exactly one child in fields`)
     return fieldFromJson(fields[0], depth + 1)
   }
   const size = (): number => {
     if (length === undefined || length > 0x7fffffff)
-      throw invalidInput(`data type ${quote(given)} needs a length`)
+      throw invalidInput(`data type ${quote(given)} needs a length from 0 to 2147483647`)
     return length
   }
   switch (name) {
@@ -174,7 +178,7 @@ function typeOf(
       return { kind: 'fixed_size_binary', width: size() }
     case 'decimal128':
     case 'decimal256': {
-      // A negative scale makes the sum smaller than precision * 1000, so round up.
+      // The length is precision * 1000 + scale. The scale is from -128 to 127, so add 128 before the division.
       const precision = Math.floor((size() + 128) / 1000)
       return decimal(given, name === 'decimal128' ? 128 : 256, precision, size() - precision * 1000)
     }
@@ -198,15 +202,15 @@ function typeOf(
 }
 
 /**
- * Parse `timestamp:us:UTC`, `decimal:128:10:2`, `dict:string:int32:false`, `fixed_size_list:float:128`,
- * `fixed_size_binary:16`.
+ * Parse the name of a type with parameters, for example `timestamp:us:UTC`, `decimal:128:10:2`,
+ * `dict:string:int32:false`, `fixed_size_list:float:128` or `fixed_size_binary:16`. `name` is `given` in lower case.
  */
 function parameterised(given: string, name: string, depth: number): DataType {
   const [head, ...rest] = name.split(':')
   switch (head) {
     case 'timestamp': {
       const unit = rest[0]
-      // The timezone keeps its case and may contain colons: +05:30.
+      // The timezone keeps its case, and it may contain a colon, as in +05:30.
       const zone = given.split(':').slice(2).join(':')
       if (unit !== 's' && unit !== 'ms' && unit !== 'us' && unit !== 'ns') break
       return { kind: 'timestamp', unit, timezone: zone === '' || zone === '-' ? null : zone }
@@ -241,19 +245,19 @@ function parameterised(given: string, name: string, depth: number): DataType {
 
 function decimal(given: string, bits: 128 | 256, precision: number, scale: number): DataType {
   if (!isDecimal(bits, precision, scale)) {
-    throw invalidInput(`data type ${quote(given)} has precision ${precision} and scale ${scale}`)
+    throw invalidInput(`data type ${quote(given)} has the invalid precision ${precision} or scale ${scale}`)
   }
   return { kind: 'decimal', bits, precision, scale }
 }
 
 function unknownName(given: string, name: string): SheafError {
   if (unsupportedNames.includes(name))
-    return unsupported(`data type ${quote(given)} is not supported by Sheaf`)
+    return unsupported(`Sheaf does not support the data type ${quote(given)}`)
   const near = nearestName(name, [...plainNames.keys(), ...otherNames])
   return invalidInput(`unknown data type ${quote(given)}`, {
     hint:
       near === undefined
-        ? `known: ${[...plainNames.keys(), ...otherNames].join(', ')}`
+        ? `known types: ${[...plainNames.keys(), ...otherNames].join(', ')}`
         : `did you mean ${quote(near)}?`,
   })
 }

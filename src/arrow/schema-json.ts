@@ -1,14 +1,14 @@
 /**
- * Schemas as JSON (JsonArrowSchema of the Lance Namespace specification) in two dialects with different type names:
- * 'namespace' is that of the namespace reference implementation, 'lance' is what LanceDB's clients require. Reading
- * (`schema-from-json.ts`) accepts both dialects from any client.
+ * Converts schemas to JSON (JsonArrowSchema of the Lance Namespace specification). There are two dialects with
+ * different names of types. The namespace reference implementation uses the dialect 'namespace', and LanceDB's clients
+ * require the dialect 'lance'. The reader (`schema-from-json.ts`) accepts both dialects.
  *
- * The namespace dialect cannot express units, timezones, dictionaries and key order: it writes `timestamp`, `time64`,
- * and the value type of a dictionary. Its decimals have precision * 1000 + scale as `length`.
+ * The namespace dialect cannot express units, timezones, dictionaries and the key order of maps. It omits them, and
+ * writes the value type instead of a dictionary. The `length` of its decimals is precision * 1000 + scale.
  */
 import { childFields, type DataType, type Field, type Schema } from './types.js'
 
-/** The two dialects; see the head of this file. */
+/** A dialect of JSON schemas. The head of this file describes them. */
 type SchemaDialect = 'namespace' | 'lance'
 
 /** A schema as JSON. */
@@ -28,9 +28,12 @@ export interface JsonArrowField {
 /** A type as JSON. */
 export interface JsonArrowDataType {
   readonly type: string
-  /** Children of nested types. */
+  /** Child fields of a nested type. Absent for other types. */
   readonly fields?: readonly JsonArrowField[]
-  /** Length of fixed-size types. */
+  /**
+   * Size of a fixed-size type. In the namespace dialect also precision * 1000 + scale of a decimal. Absent for other
+   * types.
+   */
   readonly length?: number
 }
 
@@ -61,7 +64,9 @@ export function typeToJson(type: DataType, dialect: SchemaDialect): JsonArrowDat
   }
 }
 
-/** Return whether the lance name alone describes a type completely, so that `dict:` can contain it. */
+/**
+ * Return whether the name of a type in the lance dialect has all its parameters. Only such a name can follow `dict:`.
+ */
 function hasFlatName(type: DataType): boolean {
   return childFields(type).length === 0 && type.kind !== 'struct' && type.kind !== 'fixed_size_binary'
 }
@@ -73,7 +78,7 @@ function lengthOf(type: DataType, dialect: SchemaDialect): number | undefined {
   return undefined
 }
 
-/** The name in both dialects, where they agree. */
+/** Return the name of a type for which both dialects use the same name. */
 function commonName(type: DataType): string {
   switch (type.kind) {
     case 'int':

@@ -2,7 +2,7 @@
 import { columnNotFound } from '../errors.js'
 import type { Batch } from './column.js'
 
-/** Return a batch of only these columns, in this order. @throws ColumnNotFound for an unknown name. */
+/** Return a batch with only the named columns, in the order of `names`. @throws ColumnNotFound for an unknown name. */
 export function selectColumns(batch: Batch, names: readonly string[]): Batch {
   const known = batch.schema.fields.map(field => field.name)
   const chosen = names.map(name => {

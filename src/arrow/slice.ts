@@ -1,12 +1,13 @@
 /**
- * Slices consecutive rows of a column or batch: views where the layout allows, copies of offsets and unaligned bits.
+ * Slices consecutive rows of a column or batch. The results are views of the buffers. Only offsets and bits are copied,
+ * if the slice does not start at offset 0 or at a whole byte.
  */
 import { assert } from '../errors.js'
 import { countBits, cutBits } from './bits.js'
 import type { Batch, Column, Values } from './column.js'
 import { cellBytes } from './layout.js'
 
-/** Return rows `start .. start+length` as a column that starts at row 0 of its buffers. */
+/** Return the `length` rows from `start` on as a column. */
 export function sliceColumn(column: Column, start: number, length: number): Column {
   assert(start >= 0 && length >= 0 && start + length <= column.length, `rows ${start}+${length} of a column`)
   if (start === 0 && length === column.length) return column
@@ -64,7 +65,7 @@ function cutCells(column: Column, values: Values, start: number, length: number)
   return values.subarray(start * perRow, (start + length) * perRow)
 }
 
-/** Return rows `start .. start+length` of every column. */
+/** Return the `length` rows from `start` on as a batch. */
 export function sliceBatch(batch: Batch, start: number, length: number): Batch {
   return {
     schema: batch.schema,

@@ -1,10 +1,13 @@
-/** Runs work either synchronously, or in steps between which the event loop turns. One implementation serves both. */
+/**
+ * Runs a computation either synchronously, or in steps with pauses for the event loop. The computation is written once,
+ * as a generator.
+ */
 import type { Pacer } from '../primitives/pacer.js'
 
-/** Yields where the work may be interrupted. Returns its result. */
+/** A computation as a generator. It yields where it may be interrupted, and returns its result. */
 export type Steps<T> = Generator<void, T, void>
 
-/** Run the steps without pauses. */
+/** Run all steps without pauses. Returns the result. */
 export function runAtOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next()
@@ -12,7 +15,7 @@ export function runAtOnce<T>(steps: Steps<T>): T {
   }
 }
 
-/** Run the steps with pauses. @throws the reason of the pacer's signal. */
+/** Run all steps, and yield to the event loop when the pacer says so. @throws the reason of the pacer's signal. */
 export async function runPaced<T>(steps: Steps<T>, pacer: Pacer): Promise<T> {
   for (;;) {
     const step = steps.next()

@@ -1,9 +1,9 @@
-/** Names of types, for messages and plans. */
+/** Names of types for error messages and query plans. */
 import type { DataType } from './types.js'
 
 /**
- * Return the name of a type: `int32`, `timestamp(us, UTC)`, `fixed_size_list<float32>[128]`, `struct<a: utf8, b:
- * bool>`.
+ * Return the name of a type, for example `int32`, `timestamp(us, UTC)`, `fixed_size_list<float32>[128]` or
+ * `struct<a: utf8, b: bool>`.
  */
 export function typeName(type: DataType): string {
   switch (type.kind) {

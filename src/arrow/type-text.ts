@@ -1,15 +1,15 @@
 /**
- * Types of columns as text, for callers: `int64!`, `string[]`, `vector(768)`, `timestamp(us, UTC)`. The compiler reads
- * the same grammar (client/schema-types.ts).
+ * Parses types of columns that callers of the API write as text, for example `int64!`, `string[]`, `vector(768)` or
+ * `timestamp(us, UTC)`. The TypeScript types in client/schema-types.ts parse the same grammar at compile time.
  *
- *     column  = type [ "!" ]                             "!": without null
+ *     column  = type [ "!" ]                             "!": not nullable
  *     type    = name [ "(" argument { "," argument } ")" ] { [ "!" ] "[]" }
  */
 import { invalidInput, nearestName, quote, type SheafError } from '../errors.js'
 import { isDecimal } from './decimal.js'
 import type { DataType, Field, IntType, TimeUnit } from './types.js'
 
-/** A type, and whether null is allowed. */
+/** A parsed type, and whether the column is nullable. */
 interface ColumnTypeText {
   readonly type: DataType
   readonly nullable: boolean
@@ -20,18 +20,20 @@ interface ColumnTypeText {
  *
  * | text | type |
  * |---|---|
- * | `bool`, `string`, `binary`, `date` | the type of this name; `date` is date32 |
+ * | `bool`, `string`, `binary`, `date` | the Arrow type bool, utf8, binary or date32 |
  * | `int8` to `int64`, `uint8` to `uint64`, `float16`, `float32`, `float64` | a number |
- * | `timestamp`, `timestamp(us)`, `timestamp(us, UTC)` | a time in `s`, `ms` (default), `us` or `ns`, with or without a timezone |
- * | `time`, `time(us)`; `duration`, `duration(us)` | a time of day, a duration; default `ms` |
+ * | `timestamp`, `timestamp(us)`, `timestamp(us, UTC)` | an instant in `s`, `ms` (default), `us` or `ns` |
+ * | `time`, `time(us)`; `duration`, `duration(us)` | a time of day or a duration; default unit: `ms` |
  * | `decimal(10, 2)` | a decimal with 10 digits, of which 2 follow the point |
- * | `binary(16)` | 16 bytes |
- * | `vector(768)`, `vector(768, float16)` | 768 numbers, default float32 |
- * | `map(string, int64)` | pairs |
- * | `string[]`, `string![]` | a list, with or without null in it |
- * | any type followed by `!` | without null |
+ * | `binary(16)` | fixed_size_binary of 16 bytes |
+ * | `vector(768)`, `vector(768, float16)` | fixed_size_list of 768 numbers; default: float32 |
+ * | `map(string, int64)` | a map with the types of keys and values |
+ * | `string[]`, `string![]` | a list with nullable elements; a list with elements that are not nullable |
+ * | any type followed by `!` | the type, not nullable |
  *
- * `place`: the column, for the error. Throws `InvalidInput` for other text, with the right form.
+ * A timestamp without a timezone is in local time.
+ *
+ * `place`: name of the column for messages. Throws `InvalidInput` for any other text. The hint shows a valid form.
  */
 export function typeFromText(text: string, place: string): ColumnTypeText {
   const parser = new Parser(text, place)
@@ -53,7 +55,7 @@ const plain: ReadonlyMap<string, DataType> = new Map<string, DataType>([
   ['date', { kind: 'date', unit: 'day' }],
 ])
 
-/** Types with arguments, with an example of each. */
+/** By name of a type with arguments: examples of valid texts, for hints. */
 const examples: ReadonlyMap<string, string> = new Map([
   ['binary', 'binary or binary(16)'],
   ['timestamp', 'timestamp, timestamp(us) or timestamp(us, UTC)'],
@@ -64,7 +66,7 @@ const examples: ReadonlyMap<string, string> = new Map([
   ['map', 'map(string, int64)'],
 ])
 
-/** Names of other systems, and the form here. */
+/** By name of a type in other systems: the text to write instead, for hints. */
 const otherNames: ReadonlyMap<string, string> = new Map([
   ...['text', 'varchar', 'char', 'utf8', 'large_string', 'uuid'].map(name => [name, 'string'] as const),
   ...['int', 'integer', 'serial', 'smallint'].map(name => [name, 'int32 or int64'] as const),
@@ -97,7 +99,7 @@ class Parser {
   }
 
   column(): ColumnTypeText {
-    if (++this.#depth > depthMax) throw this.#error(`is nested deeper than ${depthMax}`)
+    if (++this.#depth > depthMax) throw this.#error(`is nested deeper than ${depthMax} levels`)
     let type = this.#base()
     let nullable = true
     for (;;) {
@@ -118,7 +120,7 @@ class Parser {
   end(): void {
     this.#skipSpace()
     if (this.#at < this.#text.length) {
-      throw this.#error(`is not understood from ${quote(this.#text.slice(this.#at))}`)
+      throw this.#error(`has the unexpected text ${quote(this.#text.slice(this.#at))}`)
     }
   }
 
@@ -166,7 +168,8 @@ class Parser {
         const element = plain.get(given[1] ?? 'float32')
         const isNumber = element?.kind === 'float' || element?.kind === 'int'
         if (given.length > 2 || size === null || size === 0 || !isNumber) throw wrong()
-        // As in Lance. No write stores a vector of floats with a null in it (arrow/bad-vectors).
+        // Elements of type float are nullable, as in Lance. But a stored vector never has null elements
+        // (bad-vectors.ts).
         const child: Field = { name: 'item', type: element, nullable: element.kind === 'float' }
         return { kind: 'fixed_size_list', size, child }
       }
@@ -188,7 +191,7 @@ class Parser {
     return { kind: 'map', keysSorted: false, child }
   }
 
-  /** Take `(a, b)` as texts; empty if there are no parentheses. */
+  /** Parse arguments such as `(a, b)`. Returns their texts, or an empty array if there are no parentheses. */
   #arguments(): readonly string[] {
     if (!this.#takes('(')) return []
     const end = this.#text.indexOf(')', this.#at)
@@ -218,7 +221,7 @@ class Parser {
 
   #unknown(name: string): SheafError {
     const other = otherNames.get(name)
-    if (other !== undefined) return this.#error('is not a type here', `write ${other}`)
+    if (other !== undefined) return this.#error('is not a type of Sheaf', `write ${other}`)
     const names = [...plain.keys(), ...examples.keys()]
     const near = nearestName(name, names)
     const hint = near === undefined ? `types: ${names.join(', ')}` : `did you mean ${quote(near)}?`
@@ -230,7 +233,7 @@ class Parser {
   }
 }
 
-/** Return the whole number from 0 to 2^31-1 that a text spells, or null. */
+/** Parse a text as a whole number from 0 to 2^31-1. Returns null for any other text. */
 function wholeNumber(text: string | undefined): number | null {
   if (text === undefined || !/^\d{1,10}$/.test(text)) return null
   const value = Number(text)

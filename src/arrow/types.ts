@@ -1,12 +1,12 @@
 /**
- * Arrow's logical types, fields and schemas as plain data (Arrow columnar format 1.5, Schema.fbs). All modules above
- * this one describe columns with these types, and never see a class of apache-arrow.
+ * Arrow's logical types, fields and schemas as plain data (Arrow columnar format 1.5, Schema.fbs). All other modules
+ * describe columns with these types. They do not use the classes of apache-arrow.
  */
 
-/** The deepest nesting of types that Sheaf accepts on input (a plain int has depth 1). */
+/** Maximum depth of nested types that Sheaf accepts. A type without children has depth 1. */
 export const maxTypeDepth = 48
 
-/** Seconds, milliseconds, microseconds or nanoseconds. */
+/** A unit of time: seconds, milliseconds, microseconds or nanoseconds. */
 export type TimeUnit = 's' | 'ms' | 'us' | 'ns'
 
 /** A signed or unsigned integer. */
@@ -17,12 +17,13 @@ export interface IntType {
 }
 
 /**
- * An Arrow data type as plain data. `kind` selects the type; the other properties are its parameters.
+ * An Arrow data type as plain data. `kind` selects the type. The other properties are its parameters:
  *
- * - `large`: 64-bit instead of 32-bit offsets in files and on the wire
- * - `width`: bytes of each value; `size`: elements of each list
- * - `timezone`: a timezone name, or null for local times
- * - `map`: `child` is a struct of a key and a value
+ * - `large`: whether offsets have 64 instead of 32 bits in IPC bodies
+ * - `width`: bytes of each value
+ * - `size`: elements of each list
+ * - `timezone`: name of a timezone; null for timestamps in local time
+ * - `child` of a map: a struct with a key and a value
  *
  *     const vector: DataType = {
  *       kind: 'fixed_size_list',
@@ -55,7 +56,7 @@ export type DataType =
       readonly ordered: boolean
     }
 
-/** A named column or a named part of a nested type. `metadata`: custom key-value pairs. */
+/** A named column, or a named child of a nested type. `metadata`: custom key-value pairs. */
 export interface Field {
   readonly name: string
   readonly type: DataType
@@ -69,7 +70,7 @@ export interface Schema {
   readonly metadata?: Readonly<Record<string, string>>
 }
 
-/** Return the direct child fields of a type. The value type of a dictionary is not one of them. */
+/** Return the direct child fields of a type. A dictionary has no child fields. */
 export function childFields(type: DataType): readonly Field[] {
   switch (type.kind) {
     case 'list':

@@ -1,19 +1,20 @@
 /**
- * Reads values of columns as JavaScript values, for users and JSON. Sheaf itself reads the buffers.
+ * Converts values of columns to JavaScript values, for callers of the API and for JSON. The engine itself reads the
+ * buffers.
  *
- *   null, missing                    null
+ *   null                             null
  *   bool, float                      boolean, number
  *   int 8-32                         number
- *   int64, uint64, duration, time    number, bigint or string by `int64` (time in s and ms: number)
+ *   int64, uint64, duration, time    number, bigint or string, as the option `int64` says (time in s and ms: number)
  *   utf8 / binary                    string / Uint8Array (a copy)
  *   decimal                          string, with all digits of its scale
- *   date, timestamp                  Date; the count of units since 1970 as a bigint if no Date represents it exactly
+ *   date, timestamp                  Date; the number of units since 1970 as a bigint if a Date cannot represent it
  *                                    (finer than a millisecond, or out of the range of Date)
  *   interval                         months as a number, {days, milliseconds} or {months, days, nanoseconds}
  *   list / struct                    array / object
- *   map                              array of [key, value]: keys may repeat
- *   fixed_size_list of numbers       typed array (a copy; float16 as Float32Array); plain array if an element is null, or
- *                                    by `vectors`
+ *   map                              array of [key, value], because keys may repeat
+ *   fixed_size_list of numbers       typed array (a copy; float16 as Float32Array); plain array if an element is null,
+ *                                    or if the option `vectors` is 'array'
  *   dictionary                       the value
  */
 import { isAscii } from 'node:buffer'
@@ -24,16 +25,16 @@ import { fromFloat16 } from './float16.js'
 import { toDate } from './instant.js'
 import type { DataType, Field } from './types.js'
 
-/** How values are returned. */
+/** Options that select the JavaScript types of values. */
 export interface ReadOptions {
   /**
-   * How 64-bit integers are returned: 'number' (default) throws above 2^53 instead of rounding; 'bigint' and 'string'
-   * accept all values.
+   * JavaScript type of 64-bit integers. With 'number' (default), an integer that a number cannot represent exactly
+   * throws InvalidInput. 'bigint' and 'string' represent all integers.
    */
   readonly int64?: 'number' | 'bigint' | 'string' | undefined
-  /** How values of fixed_size_lists of numbers are returned: as typed arrays (default) or as plain arrays. */
+  /** JavaScript type of fixed_size_lists of numbers: typed arrays (default) or plain arrays. */
   readonly vectors?: 'typed' | 'array' | undefined
-  /** The name of the column in messages. */
+  /** Name of the column in messages. */
   readonly name?: string
 }
 
@@ -95,7 +96,7 @@ export function valueAt(column: Column, index: number, options: ReadOptions = {}
   }
 }
 
-/** Return the values of all rows. The values of a dictionary are created once, not once per row. */
+/** Return the values of all rows. Rows with the same dictionary value share one JavaScript value. */
 export function columnValues(column: Column, options: ReadOptions = {}): unknown[] {
   const out: unknown[] = new Array(column.length)
   if (column.type.kind === 'dictionary' && column.dictionary!.length < column.length) {
@@ -119,8 +120,8 @@ function readTexts(column: Column, out: unknown[]): void {
 }
 
 /**
- * Return rows as plain objects, with keys in schema order. @throws InvalidInput for an int64 that a number cannot
- * represent exactly.
+ * Return the rows as plain objects. Their keys are in the order of the schema.
+ * @throws InvalidInput for an int64 that a number cannot represent exactly.
  */
 export function batchToRows(batch: Batch, options: ReadOptions = {}): Record<string, unknown>[] {
   const rows: Record<string, unknown>[] = []
@@ -134,7 +135,7 @@ export function batchToRows(batch: Batch, options: ReadOptions = {}): Record<str
   return rows
 }
 
-/** `__proto__` is a valid column name, but an assignment would set the prototype. */
+/** Set an own property. An assignment to `__proto__`, which is a valid column name, would set the prototype instead. */
 function setOwn(target: Record<string, unknown>, name: string, value: unknown): void {
   if (name !== '__proto__') target[name] = value
   else Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
@@ -155,7 +156,7 @@ function readInt64(value: bigint, { int64 = 'number', name }: ReadOptions): numb
   })
 }
 
-/** Buffer's own methods work on any Uint8Array, so no wrapper per value is needed. */
+/** A method of Buffer that decodes text. It also works on a Uint8Array, so no Buffer is created for each value. */
 type Slice = (this: Uint8Array, start: number, end: number) => string
 const utf8Slice: Slice = Buffer.prototype.utf8Slice
 const latin1Slice: Slice = Buffer.prototype.latin1Slice

@@ -1,18 +1,20 @@
-/** Fields as IPC bodies contain them: their names in messages, the encoding of their values, and their dictionaries. */
+/** Fields in the form in which IPC bodies contain them, with the encoding of their values and their dictionaries. */
 import { childFields, type DataType, type Schema } from './types.js'
 
-/** A field, with what decoding its bodies requires. */
+/** A field with the facts that a decoder of its bodies needs. */
 export interface WireField {
-  /** The name of the field in messages: `user.tags[]`. */
+  /** Name of the field in messages, for example `user.tags[]`. */
   readonly path: string
   readonly type: DataType
-  /** Whether values arrive as 16-byte views (utf8_view, binary_view), which are converted. */
+  /**
+   * Whether values are encoded as 16-byte views (utf8_view, binary_view). The decoder converts them to utf8 and binary.
+   */
   readonly view: boolean
-  /** Id of the field's dictionary batches; -1 for every type except dictionary. */
+  /** Id of the field's dictionary. -1 for other types than dictionary. */
   readonly dictionaryId: number
-  /** The fields whose nodes follow this field's node in a body. A dictionary field has none. */
+  /** The child fields. Their nodes follow this field's node in a body. Empty for a dictionary field. */
   readonly children: readonly WireField[]
-  /** The content of the dictionary batches of a dictionary field; else null. */
+  /** The field of a dictionary's values, which are in dictionary batches. Null for other types than dictionary. */
   readonly values: WireField | null
 }
 
@@ -22,8 +24,8 @@ function childPath(path: string, parent: DataType, name: string): string {
 }
 
 /**
- * Return the wire fields of a schema as Sheaf writes it. Dictionary ids count up from `firstId` in the order of the
- * schema, an outer dictionary before those inside its values.
+ * Return the wire fields of a schema that Sheaf writes. Dictionary ids are consecutive numbers from `firstId` (default:
+ * 0) in the order of the schema. A dictionary gets its id before the dictionaries inside its values.
  */
 export function wireFields(schema: Schema, firstId = 0): WireField[] {
   const ids = { next: firstId }
@@ -42,7 +44,10 @@ function wireField(path: string, type: DataType, ids: { next: number }): WireFie
   return { path, type, view: false, dictionaryId: -1, children, values: null }
 }
 
-/** Return every dictionary field in (or below) some fields, inner ones before the outer ones that contain them. */
+/**
+ * Return all dictionary fields among the fields and their descendants. A dictionary follows the dictionaries inside its
+ * values.
+ */
 export function dictionaryFields(fields: readonly WireField[]): WireField[] {
   const out: WireField[] = []
   const visit = (field: WireField): void => {

@@ -1,5 +1,6 @@
 /**
- * xxHash, 32 bits, seed 0 (xxHash fast digest algorithm, "XXH32 Algorithm Description"): the checksum of LZ4 frames.
+ * Computes the checksums of LZ4 frames: xxHash with 32 bits and seed 0 (xxHash fast digest algorithm, "XXH32 Algorithm
+ * Description").
  */
 
 const prime1 = 0x9e3779b1
@@ -8,7 +9,7 @@ const prime3 = 0xc2b2ae3d
 const prime4 = 0x27d4eb2f
 const prime5 = 0x165667b1
 
-/** Return the hash of `bytes`. */
+/** Return the hash of `bytes` as an unsigned 32-bit integer. */
 export function xxh32(bytes: Uint8Array): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let at = 0

@@ -1,6 +1,7 @@
 /**
- * Zstandard frames (RFC 8878). Decoded by Node where available (since 22.15), else by fzstd, one block at a time, so
- * that the caller can pause between blocks. Encoded only by Node.
+ * Encodes and decodes Zstandard frames (RFC 8878). Node encodes and decodes since version 22.15. In older versions the
+ * package fzstd decodes one block at a time, so that the caller can pause between blocks, and encoding is not
+ * available.
  */
 import zlib from 'node:zlib'
 import { Decompress, decompress } from 'fzstd'
@@ -14,26 +15,32 @@ interface NodeZstd {
 
 const native = zlib as NodeZstd
 
-/** Whether this Node can write Zstandard. */
+/** Whether this version of Node can encode Zstandard. */
 export const writesZstd = native.zstdCompress !== undefined
 
-/** Encode one frame at level 3, on a thread of Node's pool. */
+/**
+ * Encode one frame with compression level 3, on a thread of Node's pool. Throws `Unsupported` if Node cannot encode.
+ */
 export function encodeZstd(plain: Uint8Array): Promise<Uint8Array> {
   const { zstdCompress } = native
   if (zstdCompress === undefined) {
-    throw unsupported('this Node does not write ZSTD', { hint: 'use Node >= 22.15, or ask for LZ4' })
+    throw unsupported('this version of Node cannot encode ZSTD', {
+      hint: 'use Node >= 22.15, or request LZ4',
+    })
   }
   return new Promise((resolve, reject) => {
     zstdCompress(plain, (error, packed) => (error === null ? resolve(packed) : reject(error)))
   })
 }
 
-/** The largest window size for decoding streams (RFC 9659), in bytes. */
+/** Maximum window size of a frame in bytes that a decoder of streams must support (RFC 9659). */
 const windowBytesMax = 8 << 20
 
 /**
- * Decode one frame of exactly `length` bytes. `at` is the offset of the frame in the input of the caller.
- * @throws InvalidInput naming the byte if the frame is cut off, broken, or of another length.
+ * Decode one frame. `length`: length of the result in bytes. `at`: offset of the frame in the input of the caller, for
+ * messages.
+ * @throws InvalidInput if the frame is cut off or broken, or if its result has another length. The message names the
+ * byte.
  */
 export function* decodeZstdFrame(frame: Uint8Array, length: number, at: number): Steps<Uint8Array> {
   try {
@@ -41,14 +48,16 @@ export function* decodeZstdFrame(frame: Uint8Array, length: number, at: number):
       return exact(native.zstdDecompressSync(frame, { maxOutputLength: length }), length)
     }
     const header = readHeader(frame)
-    if (header === null) throw new Error('cut off')
-    // With block-wise decoding, each block would move the whole window.
+    if (header === null) throw new Error('it is cut off')
+    // Decode a frame with a large window in one step, because decoding by blocks would copy the whole window for each
+    // block.
     if (header.windowBytes > windowBytesMax) return exact(decompress(frame, new Uint8Array(length)), length)
     const out = new Uint8Array(length)
     let done = 0
     const blocks = new ZstdBlocks()
     for (const piece of blocks.push(frame)) {
-      if (done + piece.length > length) throw new Error(`holds more than the ${length} bytes announced`)
+      if (done + piece.length > length)
+        throw new Error(`it decodes to more than the ${length} bytes that were announced`)
       out.set(piece, done)
       done += piece.length
       yield
@@ -61,11 +70,12 @@ export function* decodeZstdFrame(frame: Uint8Array, length: number, at: number):
 }
 
 function exact(plain: Uint8Array, length: number): Uint8Array {
-  if (plain.length !== length) throw new Error(`holds ${plain.length} bytes, ${length} were announced`)
+  if (plain.length !== length)
+    throw new Error(`it decodes to ${plain.length} bytes, but ${length} were announced`)
   return plain
 }
 
-/** Create the error for a frame that cannot be decoded. `at` is its offset in the input. */
+/** Create the error for a frame that cannot be decoded. `at`: offset of the frame in the input. */
 export function brokenZstd(cause: unknown, at: number): SheafError {
   const reason = cause instanceof Error ? cause.message : String(cause)
   return invalidInput(`broken zstd frame: ${reason} (byte ${at})`, { cause })
@@ -81,11 +91,11 @@ const magic = 0xfd2fb528
 const firstSkippable = 0x184d2a50
 const blockBytesMax = 128 * 1024
 
-/** Parse the header of a frame (3.1.1.1). Returns null if it is incomplete. Throws if it is invalid. */
+/** Parse the header of a frame (RFC 8878, 3.1.1.1). Returns null if it is incomplete. Throws if it is invalid. */
 function readHeader(bytes: Uint8Array): Header | null {
   if (bytes.length < 5) return null
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  if (view.getUint32(0, true) !== magic) throw new Error('does not begin with 28 b5 2f fd')
+  if (view.getUint32(0, true) !== magic) throw new Error('it does not begin with 28 b5 2f fd')
   const flags = view.getUint8(4)
   const isSingle = (flags & 32) !== 0
   const dictionaryBytes = [0, 1, 2, 4][flags & 3]!
@@ -93,7 +103,7 @@ function readHeader(bytes: Uint8Array): Header | null {
   const sizeAt = (isSingle ? 5 : 6) + dictionaryBytes
   const headerBytes = sizeAt + sizeBytes
   if (bytes.length < headerBytes) return null
-  if (dictionaryBytes > 0) throw new Error('needs a dictionary')
+  if (dictionaryBytes > 0) throw new Error('it needs a dictionary')
   return {
     bytes: headerBytes,
     windowBytes: isSingle ? singleSize() : window(),
@@ -115,19 +125,19 @@ function readHeader(bytes: Uint8Array): Header | null {
 }
 
 /**
- * Decodes consecutive frames by fzstd, block by block, because a few bytes may stand for any number of blocks. Does not
- * verify checksums.
+ * Decodes consecutive frames with fzstd, block by block. The caller can stop after each block, because a few bytes of
+ * input may decode to very much output. Does not verify checksums.
  */
 export class ZstdBlocks {
   #incomplete: Uint8Array = new Uint8Array(0)
   #header: Header | null = null
   #decoder: Decompress | null = null
-  /** Bytes to skip: a checksum, or a skippable frame. */
+  /** Number of bytes to skip before the next frame: a checksum, or the rest of a skippable frame. */
   #skip = 0;
 
   /**
-   * Decode the blocks that end in these bytes, as the consumer asks for them. Throws for bytes that are not such
-   * frames.
+   * Add bytes of the input, and yield the output of each block that is now complete. A block is decoded when the
+   * consumer asks for its output. Throws if the bytes are not Zstandard frames.
    */
   *push(chunk: Uint8Array): Generator<Uint8Array> {
     let bytes = this.#incomplete.length === 0 ? chunk : Buffer.concat([this.#incomplete, chunk])
@@ -154,7 +164,7 @@ export class ZstdBlocks {
       at += block.bytes
       yield* pieces
       if (!block.isLast) continue
-      // fzstd may still hold output of a frame of few bytes. It returns the output at the end of the frame.
+      // fzstd may still have output of a short frame. It returns this output when the end of the frame is signalled.
       pieces.length = 0
       this.#decoder!.push(new Uint8Array(this.#header.hasChecksum ? 4 : 0), true)
       yield* pieces.filter(({ length }) => length > 0)
@@ -167,10 +177,11 @@ export class ZstdBlocks {
 
   /** Throw if the last frame is incomplete. */
   finish(): void {
-    if (this.#incomplete.length > 0 || this.#header !== null || this.#skip > 0) throw new Error('cut off')
+    if (this.#incomplete.length > 0 || this.#header !== null || this.#skip > 0)
+      throw new Error('it is cut off')
   }
 
-  /** Read the start of a frame. Returns its length in bytes, 0 if it is incomplete. */
+  /** Read the start of a frame. Returns the length of its header in bytes, or 0 if the header is incomplete. */
   #begin(bytes: Uint8Array): number {
     if (bytes.length < 5) return 0
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -183,7 +194,9 @@ export class ZstdBlocks {
     const header = readHeader(bytes)
     if (header === null) return 0
     if (header.windowBytes > windowBytesMax)
-      throw new Error(`a window of ${header.windowBytes} bytes, at most ${windowBytesMax} are allowed`)
+      throw new Error(
+        `it has a window of ${header.windowBytes} bytes, but at most ${windowBytesMax} are allowed`,
+      )
     this.#header = header
     this.#decoder = new Decompress()
     this.#decoder.push(bytes.subarray(0, header.bytes))
@@ -191,14 +204,15 @@ export class ZstdBlocks {
   }
 }
 
-/** Parse the block header at `at` (3.1.1.2). Returns null if the block is incomplete. */
+/** Parse the block header at position `at` (RFC 8878, 3.1.1.2). Returns null if the block is incomplete. */
 function blockIn(bytes: Uint8Array, at: number): { readonly bytes: number; readonly isLast: boolean } | null {
   if (at + 3 > bytes.length) return null
   const word = bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16)
   const size = word >>> 3
-  if (size > blockBytesMax) throw new Error(`a block of ${size} bytes, at most ${blockBytesMax} are allowed`)
+  if (size > blockBytesMax)
+    throw new Error(`it has a block of ${size} bytes, but at most ${blockBytesMax} are allowed`)
   const kind = (word >>> 1) & 3
-  if (kind === 3) throw new Error('a block of an unknown kind')
+  if (kind === 3) throw new Error('it has a block of an unknown kind')
   const length = 3 + (kind === 1 ? 1 : size)
   return at + length > bytes.length ? null : { bytes: length, isLast: (word & 1) === 1 }
 }

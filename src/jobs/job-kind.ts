@@ -1,59 +1,70 @@
-/** The interface of a kind of job. */
+/** Interfaces of job kinds and running jobs. */
 import type { Json, Propose } from '../commit/machine.js'
 
-/** A kind of job. `S`: the state of the log; `Op`: its operations. */
+/** A kind of job. `S`: type of the catalog state. `Op`: type of the operations in the log. */
 export interface JobKind<S, Op = unknown> {
   readonly name: string
   /**
-   * Do the work, and commit its result by `job.commit`. Without a commit, the job ends without a change. An error ends
-   * the job as Failed.
+   * Do the work, and commit its result by `job.commit`. If `run` resolves without a commit, the job ends as Succeeded
+   * without a change. If `run` rejects, the job ends as Failed.
    *
-   * A job may run more than once, but at most one run is committed. `run` must end soon after `signal` fires.
+   * A job may run more than once, but at most one run commits its result. After `job.signal` aborts, `run` must end
+   * soon.
    */
   run(job: JobRun<S, Op>): Promise<void>
-  /** If true, no two jobs of this kind run on one table at the same time, in any process. Default false. */
+  /**
+   * Whether at most one job of this kind may run on a table at the same time, in all processes together. Default:
+   * false.
+   */
   readonly exclusive?: boolean
-  /** What happens to a job whose process died or closes: it fails, or is queued again. */
+  /** Treatment of a running job whose process died or closes the root: the job fails, or is queued again. */
   readonly onOrphan: 'fail' | 'requeue'
 }
 
-/** A running job, as its process sees it. `S`: the state of the log; `Op`: its operations. */
+/** A running job, as `JobKind.run` gets it. `S`: type of the catalog state. `Op`: type of the operations in the log. */
 export interface JobRun<S, Op = unknown> {
-  /** The transaction id of the commit that queued it. */
+  /** Id of the job: the transaction id of the commit that queued it. */
   readonly id: string
+  /** Parameters of the job. Their form depends on the kind. */
   readonly spec: Json
-  /** The table it works on. */
+  /** Uuid of the table on which the job works. Null: none. */
   readonly table: string | null
-  /** Fires with a `JobStopped` when continuing is useless. */
+  /** Signal that aborts with a `JobStopped` when the run must stop, because its result could not be committed. */
   readonly signal: AbortSignal
-  /** Report progress: `done` of `total` steps, in any unit. Costs nothing. Other processes see it within ten seconds. */
+  /**
+   * Report that `done` of `total` steps of the phase are done. The unit of steps is arbitrary. The call only updates
+   * memory. Other processes see the progress within ten seconds.
+   */
   progress(done: number, total: number, phase: string): void
   /**
-   * Commit the result in the same entry as the end of the job, so that neither exists without the other. `propose`
-   * decides like any other (commit/machine), but only while the job still belongs to this run. Returns null if `propose`
-   * returned null: then the job has not ended. Rejects with the error of `propose`.
+   * Commit the result and the end of the job in one entry. `propose` returns the operations of the result
+   * (commit/machine). It is called only while the claim of this run is valid. If it returns null, nothing is committed,
+   * the job does not end, and this method resolves to null. Rejects with the error of `propose`.
    */
   commit(propose: Propose<S, Op, null>): Promise<'ended' | null>
 }
 
 /** The progress of a job. */
 export interface Progress {
+  /** Number of steps of the phase that are done. */
   readonly done: number
+  /** Total number of steps of the phase. */
   readonly total: number
+  /** Name of the phase. */
   readonly phase: string
-  /** Steps per second since the phase began. Absent if the phase has just begun. */
+  /** Steps per second since the phase began. Undefined if the phase has just begun. */
   readonly perSecond?: number
-  /** Seconds until the phase ends, at that rate. */
+  /** Estimated seconds until the phase ends, computed from `perSecond`. Undefined if the phase has just begun. */
   readonly secondsLeft?: number
 }
 
 /**
- * Why a run was stopped: the job was ended (most likely canceled), another process took it over, or this process
- * closes.
+ * Reason why a run was stopped. `ended`: the job is no longer open, usually because a caller canceled it. `taken over`:
+ * another process claimed the job. `closing`: this process closes the root.
  */
 export type StopCause = 'ended' | 'taken over' | 'closing'
 
-/** The reason of the signal of a stopped run. */
+/** The abort reason of `JobRun.signal`. */
 export class JobStopped extends Error {
   override readonly name = 'JobStopped'
   readonly why: StopCause

@@ -1,14 +1,14 @@
-/** The log as the job runner needs it, whatever else its state holds. */
+/** The part of the commit log that the job runner needs. */
 import type { Committed, Propose } from '../commit/machine.js'
 import type { PersistentMap } from '../primitives/persistent-map.js'
 import type { JobOp, OpenJob } from './job-op.js'
 
-/** `S`: the state of the log; `Op`: its operations besides those of jobs. */
+/** The commit log. `S`: type of the catalog state. `Op`: type of the operations other than those of jobs. */
 export interface JobLog<S, Op = unknown> {
-  /** Return the open jobs of a state, by id. States between which no job changed return the same map. */
+  /** Return the open jobs of a state, by id. If no job changed between two states, returns the same map for both. */
   jobs(state: S): PersistentMap<OpenJob>
-  /** Return a state with everything that was committed before the call. */
+  /** Return a state that includes all commits before the call. */
   refresh(signal?: AbortSignal): Promise<S>
-  /** Commit, as `Committer.commit` does. */
+  /** Commit a proposal. Same as `Committer.commit`. */
   commit(propose: Propose<S, Op | JobOp, null>): Promise<Committed<S, Op | JobOp> | null>
 }

@@ -1,29 +1,35 @@
 /**
- * The operations of jobs in the log, and the state of an open job after each of them.
+ * The operations of jobs in the log, and the state of an open job after each operation. A job that is not open has
+ * ended.
  *
  *     Queued --claim--> Running --+--> Succeeded | Failed | Canceled: no longer open
  *       ^ |                |      |
- *       | +----------------|------+    (a queued job fails or is canceled, too)
+ *       | +----------------|------+    (a queued job can also fail or be canceled)
  *       +---- again -------+
  */
 import type { Json } from '../commit/machine.js'
 import { assert } from '../errors.js'
 
-/** Queue a job. Its id is the transaction id of this entry. With `id`: queue a running job again. */
+/** Operation that queues a new job, or that queues a running job again. */
 export interface JobQueuedOp {
   readonly op: 'job'
   readonly state: 'Queued'
-  /** Absent when the job is new. */
+  /**
+   * Id of the running job that is queued again. Undefined for a new job, whose id is the transaction id of this entry.
+   */
   readonly id?: string
   readonly kind: string
   readonly spec: Json
-  /** The table it works on. */
+  /** Uuid of the table on which the job works. Undefined: none. */
   readonly t?: string
-  /** Initial properties. */
+  /** Initial properties of the job's transaction. */
   readonly props?: Readonly<Record<string, string>>
 }
 
-/** A process claims the job. `epoch` counts the claims. */
+/**
+ * Operation by which a process claims a queued job. `owner`: the job runner that claims it. `epoch`: number of this
+ * claim, from 1.
+ */
 interface JobClaimedOp {
   readonly op: 'job'
   readonly state: 'Running'
@@ -32,15 +38,16 @@ interface JobClaimedOp {
   readonly epoch: number
 }
 
-/** The job ended. Its changes are in the same entry. */
+/** Operation that ends a job. The same entry has the changes of the job, if it succeeded. */
 export interface JobEndedOp {
   readonly op: 'job'
   readonly state: 'Succeeded' | 'Failed' | 'Canceled'
   readonly id: string
+  /** Reason why the job failed. */
   readonly reason?: string
 }
 
-/** Every operation of jobs. */
+/** An operation of a job. */
 export type JobOp = JobQueuedOp | JobClaimedOp | JobEndedOp
 
 /** A job that is queued or running. */
@@ -50,15 +57,16 @@ export interface OpenJob {
   readonly spec: Json
   readonly table: string | null
   readonly status: 'Queued' | 'Running'
-  /** The process that runs it; null while it is queued. */
+  /** Id of the job runner that runs the job. Null if the job is queued. */
   readonly owner: string | null
-  /** The number of claims. */
+  /** Number of claims of the job so far. */
   readonly epoch: number
 }
 
 /**
- * Return the job after `op`; null if it ended. `job`: undefined if it is not open. `id`: the id of the job; a new job
- * has the id of its entry. An operation that is not valid for the job is a defect of its writer.
+ * Return the job after the operation `op`. Returns null if the job ended. `job`: the job before; undefined if it was
+ * not open. `id`: the id of the job; for a new job, the transaction id of its entry. Throws an internal error if the
+ * operation is not valid for the job, because only a defect of Sheaf can cause this.
  */
 export function jobAfter(job: OpenJob | undefined, op: JobOp, id: string): OpenJob | null {
   if (op.state === 'Queued') {
@@ -76,7 +84,7 @@ export function jobAfter(job: OpenJob | undefined, op: JobOp, id: string): OpenJ
   return null
 }
 
-/** Return the operation that queues a new job. `table`: uuid of the table it works on, if any. */
+/** Return the operation that queues a new job. `table`: uuid of the table on which the job works. Default: none. */
 export function queuedOp(kind: string, spec: Json, table?: string): JobQueuedOp {
   return { op: 'job', state: 'Queued', kind, spec, ...(table !== undefined && { t: table }) }
 }
@@ -91,7 +99,7 @@ export function claimedOp({ id, epoch }: OpenJob, owner: string): JobClaimedOp {
   return { op: 'job', state: 'Running', id, owner, epoch: epoch + 1 }
 }
 
-/** Return the operation that ends an open job. `reason`: why it failed. */
+/** Return the operation that ends an open job. `reason`: reason of a failure. */
 export function endedOp(id: string, state: JobEndedOp['state'], reason?: string): JobEndedOp {
   return { op: 'job', state, id, ...(reason !== undefined && { reason }) }
 }

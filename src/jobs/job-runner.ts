@@ -1,14 +1,16 @@
 /**
- * Runs jobs: work that outlives the request that asked for it. One runner per opened root, in any number of processes.
+ * Runs jobs: work that continues after the reply to its request. Each process has one runner per open root. Several
+ * processes may run jobs of the same root.
  *
- * - A job is run by the process whose claim `Running{owner, epoch}` is in the log. The order of slots decides between
- *   claims.
- * - The changes of a run and `Succeeded` are one entry, decided on a state in which the claim still holds. So a process
- *   that was suspended and overtaken commits nothing, and no job is committed twice.
- * - The order of slots also decides between the end of a run and its cancellation or takeover.
- * - An owner counts as lost if its process is known to be dead, or if all other processes together saw no heartbeat for
- *   a minute. Its job then fails or is queued again.
- * - The runner keeps the process alive only while a job runs or a caller waits.
+ * - A process runs a job if its claim `Running{owner, epoch}` is in the log. If several processes claim a job, the
+ *   claim in the first slot is valid.
+ * - The changes of a run and the end `Succeeded` are in one entry. The entry is committed only if the claim is still
+ *   valid. So a process that was suspended, and whose job was taken over, commits nothing. No job is committed twice.
+ * - If a job ends, is canceled and is taken over at the same time, the operation in the first slot is valid.
+ * - An owner is lost if its process is dead, or if the other processes observed for a minute that the job has no new
+ *   heartbeat. The times for which different processes observed it are added up. The job of a lost owner fails or is
+ *   queued again.
+ * - The runner keeps the Node process alive only while a job runs or a caller waits for a job.
  */
 import type PQueue from 'p-queue'
 import type { Json, Proposal, ProposalPosition, Propose } from '../commit/machine.js'
@@ -40,36 +42,42 @@ interface JobRunnerOptions<S, Op> {
   readonly log: JobLog<S, Op>
   readonly store: BlobStore
   readonly clock: Clock
-  /** The kinds of jobs that this process runs. Other processes run the others. */
+  /** The kinds of jobs that this process runs. It ignores jobs of other kinds. */
   readonly kinds: readonly JobKind<S, Op>[]
-  /** Number of jobs that run at the same time. Default 1. */
+  /** Maximum number of jobs that this process runs at the same time. Default: 1. */
   readonly concurrency?: number
 }
 
-/** Interval of log refreshes while a local job or caller depends on other processes, milliseconds. */
+/** Interval of log refreshes in milliseconds, while a job runs in this process or a caller waits for a job. */
 const pollMs = 1000
+/** Maximum pause in milliseconds before a failed commit is retried. */
 const pauseMsMax = 10_000
-/** A lease without change for this long has no owner any more, milliseconds. */
+/** Time in milliseconds without a change of a lease, after which its owner is lost. */
 const lostAfterMs = 60_000
+/** Maximum length in characters of the stored reason of a failure. */
 const reasonMax = 2000
 
 /** A job that this process runs or is about to claim. */
 interface LocalJob {
   readonly id: string
-  /** The job as claimed; null before the claim. */
+  /** The job in the state after the claim. Null before the claim. */
   claim: OpenJob | null
-  /** Stops the run. */
+  /** Controller of the signal of the run. */
   readonly stop: AbortController
   progress: Progress | null
 }
 
+/** The end of a run. */
 type Outcome =
   | { readonly kind: 'done' }
   | { readonly kind: 'failed'; readonly error: unknown }
-  /** It was stopped before it began. */
+  /** The run was stopped before it began. */
   | { readonly kind: 'not begun' }
 
-/** Wraps an error that a proposal threw, to tell it from errors of the log. */
+/**
+ * A wrapper of an error that a proposal threw. It distinguishes these errors from errors of the log, after which a
+ * retry may help.
+ */
 class Refused {
   readonly error: unknown
 
@@ -78,23 +86,28 @@ class Refused {
   }
 }
 
-/** Queues jobs, runs jobs, and ends jobs whose owners are lost. See the head of this file. */
+/**
+ * A runner of jobs. It queues jobs, runs jobs, and ends jobs whose owners are lost. The head of this file describes the
+ * rules.
+ */
 export class JobRunner<S, Op = unknown> {
   readonly #log: JobLog<S, Op>
   readonly #store: BlobStore
   readonly #clock: Clock
   readonly #kinds: ReadonlyMap<string, JobKind<S, Op>>
   readonly #concurrency: number
-  /** The runner's nonce, in each of its claims. */
+  /** Random id of this runner. Its claims contain it as `owner`. */
   readonly #owner: string
   readonly #closing = new AbortController()
+  /** Queue that limits the number of running jobs. Null before its first use. */
   #pool: Promise<PQueue> | null = null
-  /** Ids of jobs that wait in the pool. */
+  /** Ids of jobs that wait in `#pool`. */
   readonly #offered = new Set<string>()
+  /** By id: the jobs that this process runs or is about to claim. */
   readonly #localJobs = new Map<string, LocalJob>()
   /** The open jobs of the newest observed state. */
   #jobs: PersistentMap<OpenJob> | null = null
-  /** The open jobs that were scanned last. */
+  /** The value of `#jobs` at the last call of `#scan`. */
   #scanned: PersistentMap<OpenJob> | null = null
   /** Callbacks of callers that wait for a job to end. */
   readonly #waiters = new Set<() => void>()
@@ -111,8 +124,8 @@ export class JobRunner<S, Op = unknown> {
   }
 
   /**
-   * Observe a state. Must be called with the newest state at the start, and after every applied slot. If no job
-   * changed, it costs a comparison.
+   * Observe a state. The caller must pass the newest state at the start and after every applied slot. If no job
+   * changed, the call only compares two references.
    */
   observe(state: S): void {
     const jobs = this.#log.jobs(state)
@@ -124,7 +137,8 @@ export class JobRunner<S, Op = unknown> {
   }
 
   /**
-   * Queue a job and return its id. The operations of `also` are in the same entry. Throws the errors of `also` and of
+   * Queue a job. Resolves to its id. `table`: uuid of the table on which the job works; default: none. `also`: a
+   * proposal whose operations are committed in the same entry. Rejects with the errors of `also` and of
    * `Committer.commit`.
    */
   async queue(
@@ -144,8 +158,8 @@ export class JobRunner<S, Op = unknown> {
   }
 
   /**
-   * Wait until a job is no longer open, and return a state in which it is not open. Rejects with `signal.reason`, and
-   * with ServiceUnavailable when the runner closes first.
+   * Wait until a job has ended. Resolves to a state in which the job is not open. Rejects with `signal.reason`, and
+   * with ServiceUnavailable if the runner closes before the end of the job.
    */
   async settled(id: string, signal?: AbortSignal): Promise<S> {
     for (;;) {
@@ -156,15 +170,18 @@ export class JobRunner<S, Op = unknown> {
     }
   }
 
-  /** Return the last known progress of a job. A job of another process updates it about every ten seconds. */
+  /**
+   * Return the last reported progress of a job. Null: no progress was reported. The progress of a job in another
+   * process is up to ten seconds old.
+   */
   async progressOf(id: string, signal?: AbortSignal): Promise<Progress | null> {
     const local = this.#localJobs.get(id)
     return local?.claim == null ? readProgress(this.#store, id, signal) : local.progress
   }
 
   /**
-   * Start no more jobs, stop running ones, and wait for them. A job that did not finish fails or is queued again,
-   * depending on its kind.
+   * Close the runner: stop all running jobs, and wait until they have stopped. No more jobs are started. A stopped job
+   * fails or is queued again, as `JobKind.onOrphan` says.
    */
   async close(): Promise<void> {
     this.#closing.abort()
@@ -185,7 +202,7 @@ export class JobRunner<S, Op = unknown> {
 
   // --- scheduling ------------------------------------------------------------------------------------------
 
-  /** Offer queued jobs to the pool, and watch the jobs of other processes. */
+  /** Add the queued jobs to the pool, and start watching jobs that other processes run. */
   #scan(): void {
     const jobs = this.#jobs
     if (this.#closed || jobs === null || jobs === this.#scanned) return
@@ -206,7 +223,7 @@ export class JobRunner<S, Op = unknown> {
     return false
   }
 
-  /** Put a job into the pool, which starts the oldest first. */
+  /** Add a job to the pool. The pool starts the oldest jobs first. */
   #offer(id: string): void {
     this.#offered.add(id)
     const priority = -(parseTransactionId(id)?.slot ?? 0)
@@ -215,7 +232,9 @@ export class JobRunner<S, Op = unknown> {
       .catch(() => this.#offered.delete(id))
   }
 
-  /** Create the pool on first use: that loads p-queue. Also removes leases that dead processes left. */
+  /**
+   * Return the pool. The first call loads p-queue, creates the pool, and starts a check for leases of dead processes.
+   */
   #openPool(): Promise<PQueue> {
     if (this.#pool === null) {
       this.#pool = import('p-queue').then(({ default: Pool }) => new Pool({ concurrency: this.#concurrency }))
@@ -224,7 +243,7 @@ export class JobRunner<S, Op = unknown> {
     return this.#pool
   }
 
-  /** Claim and run a job of the pool. Never rejects. */
+  /** Claim and run a job from the pool. The promise never rejects. */
   async #take(id: string): Promise<void> {
     this.#offered.delete(id)
     if (this.#closed) return
@@ -234,15 +253,17 @@ export class JobRunner<S, Op = unknown> {
     const claim = await this.#claim(id).catch(() => null)
     if (claim !== null && claim !== 'must wait') await this.#carryOut(local, claim)
     this.#localJobs.delete(id)
-    // The job may have been queued again, or the job that it waited for may have ended. `#scan` skips local jobs, so
-    // offer it here.
+    // The job may have been queued again, or the job for which it waited may have ended. Add it to the pool here,
+    // because `#scan` skipped it as a local job.
     const job = this.#jobs?.get(id)
     if (claim !== null && job?.status === 'Queued' && !this.#mustWait(this.#jobs!, job)) this.#offer(id)
   }
 
   // --- one job, from claim to end --------------------------------------------------------------------------
 
-  /** Claim a job. Returns null if the job is not queued any more. */
+  /**
+   * Claim a job. Resolves to the claimed job, to 'must wait' (`#mustWait`), or to null if the job is no longer queued.
+   */
   async #claim(id: string): Promise<OpenJob | 'must wait' | null> {
     let mustWait = false
     await this.#persist(state => {
@@ -252,12 +273,14 @@ export class JobRunner<S, Op = unknown> {
       if (job?.status !== 'Queued' || mustWait) return null
       return { ops: [claimedOp(job, this.#owner)], req: [asDependency(job)] }
     })
-    // The job may be ours even if no claim was needed: an earlier attempt with an unknown outcome has landed.
+    // This runner may own the job although the last attempt did not commit a claim, because an earlier attempt with an
+    // unknown outcome was committed.
     const job = this.#jobs?.get(id)
     if (job?.owner === this.#owner) return job
     return mustWait ? 'must wait' : null
   }
 
+  /** Run a claimed job, and commit its end. Writes heartbeats of the job until then. */
   async #carryOut(local: LocalJob, claim: OpenJob): Promise<void> {
     const kind = this.#kinds.get(claim.kind)
     assert(kind !== undefined, `no kind of job is named ${claim.kind}`)
@@ -266,7 +289,8 @@ export class JobRunner<S, Op = unknown> {
     const ended = new AbortController()
     const lease = keepLease(this.#store, this.#clock, claim, () => local.progress, ended.signal)
     const outcome = await this.#run(kind, local, claim)
-    // If the log refuses the end of the job, the lease ends here. Other processes then notice that it stands still.
+    // If the end of the job cannot be committed, this process still deletes the lease. Other processes then find that
+    // the job has no heartbeat, and end the job.
     await this.#conclude(local, claim, kind, outcome).catch(() => {})
     ended.abort()
     await lease
@@ -297,7 +321,8 @@ export class JobRunner<S, Op = unknown> {
 
   async #conclude(local: LocalJob, claim: OpenJob, kind: JobKind<S, Op>, outcome: Outcome): Promise<void> {
     if (outcome.kind === 'done') {
-      // Does nothing if the run has committed a result.
+      // End the job without a change. Has no effect if the run has already committed its result, because the claim is
+      // then invalid.
       await this.#land(claim, () => ({ ops: [] }))
       return
     }
@@ -305,12 +330,12 @@ export class JobRunner<S, Op = unknown> {
       case 'closing':
         return this.#giveBack(claim, outcome.kind === 'failed' ? kind.onOrphan : 'requeue', 'owner closed')
       case null:
-        assert(outcome.kind === 'failed', 'a job that nobody stopped has begun')
+        assert(outcome.kind === 'failed', 'a job that was not stopped has begun')
         return this.#fail(claim, outcome.error)
     }
   }
 
-  /** Commit the result of a run with the end of its job. Returns null if `propose` returned null. */
+  /** Commit the result of a run and the end of its job. Implements `JobRun.commit`. */
   async #land(claim: OpenJob, propose: Propose<S, Op, null>): Promise<'ended' | null> {
     let isOutdated = false
     await this.#whileClaimed(claim, (state, at) => {
@@ -325,13 +350,13 @@ export class JobRunner<S, Op = unknown> {
     return this.#whileClaimed(claim, () => ({ ops: [endedOp(claim.id, 'Failed', reasonOf(error))] }))
   }
 
-  /** End a claim without a result. */
+  /** End a claim without a result: queue the job again, or end it as Failed with `reason`. */
   #giveBack(claim: OpenJob, onOrphan: JobKind<S, Op>['onOrphan'], reason: string): Promise<void> {
     const op = onOrphan === 'requeue' ? queuedAgainOp(claim) : endedOp(claim.id, 'Failed', reason)
     return this.#whileClaimed(claim, () => ({ ops: [op] }))
   }
 
-  /** Commit `propose` if the claim still holds. */
+  /** Commit `propose` if the claim is still valid. Otherwise does nothing. */
   #whileClaimed(claim: OpenJob, propose: Propose<S, Op | JobOp, null>): Promise<void> {
     return this.#persist((state, at) => {
       if (!isClaim(this.#log.jobs(state).get(claim.id), claim)) return null
@@ -341,8 +366,8 @@ export class JobRunner<S, Op = unknown> {
   }
 
   /**
-   * Commit, and retry as long as the log is overloaded or does not answer, until the runner closes. Repeating a commit
-   * that may have landed is safe: the proposals of this file detect that, and return null.
+   * Commit a proposal. Retries as long as the log is overloaded or does not answer, until the runner closes. A retry is
+   * safe even if an earlier attempt was committed, because the proposals of this file then return null.
    */
   async #persist(propose: Propose<S, Op | JobOp, null>): Promise<void> {
     for (let tries = 0; ; tries++) {
@@ -358,7 +383,7 @@ export class JobRunner<S, Op = unknown> {
     }
   }
 
-  /** Stop a run whose claim no longer holds. */
+  /** Stop the run of a local job if its claim is no longer valid. */
   #check(local: LocalJob): void {
     if (local.claim === null) return
     const job = this.#jobs?.get(local.id)
@@ -368,7 +393,10 @@ export class JobRunner<S, Op = unknown> {
 
   // --- other processes -------------------------------------------------------------------------------------
 
-  /** Refresh the log as long as a job runs here, because others may cancel the job. Never rejects. */
+  /**
+   * Refresh the log at intervals as long as a job runs here, because other processes may cancel it. The promise never
+   * rejects.
+   */
   async #poll(): Promise<void> {
     this.#polling = true
     while (this.#localJobs.size > 0 && !this.#closed) {
@@ -376,14 +404,14 @@ export class JobRunner<S, Op = unknown> {
         await this.#clock.sleep(pollMs, this.#closing.signal)
         await this.#log.refresh(this.#closing.signal)
       } catch {
-        // The runner is closing, or the log does not answer now.
+        // The runner is closing, or the log does not answer now. The next refresh retries.
       }
       this.#scan()
     }
     this.#polling = false
   }
 
-  /** Watch the jobs of other processes as long as there are any. Never rejects. */
+  /** Watch the jobs of other processes as long as such jobs run. The promise never rejects. */
   async #watch(): Promise<void> {
     const stillness = new Stillness(this.#store, this.#clock, leaseMs)
     while (!this.#closed) {
@@ -397,14 +425,14 @@ export class JobRunner<S, Op = unknown> {
         .catch(() => {})
     }
     this.#watching = null
-    // Another process may have claimed a job during the last look.
+    // Another process may have claimed a job during the last check.
     this.#scanned = null
     this.#scan()
   }
 
   /**
-   * End claims whose owners are lost, and delete leases of jobs that are not open. Returns false if no other process
-   * runs a job.
+   * End the claims of lost owners, and delete the leases of jobs that are not open. Resolves to false if no other
+   * process runs a job.
    */
   async #endLostClaims(stillness: Stillness): Promise<boolean> {
     const { signal } = this.#closing
@@ -417,10 +445,11 @@ export class JobRunner<S, Op = unknown> {
     return others.length > 0
   }
 
-  /** Find the jobs that other processes run, and those whose owners are lost. */
+  /** Find the jobs that other processes run (`others`), and the jobs among them whose owners are lost (`lost`). */
   async #observe(stillness: Stillness, signal?: AbortSignal) {
     const began = this.#clock.elapsed()
-    // The order matters: a process claims a job before it leaves a lease for it.
+    // List the leases before the jobs. A process claims a job before it writes a lease, so the claim of each listed
+    // lease is in the refreshed state.
     const { leases, records } = await listLeases(this.#store, signal)
     const jobs = this.#log.jobs(await this.#log.refresh(signal))
     const newest = newestLeases(leases)
@@ -451,7 +480,7 @@ export class JobRunner<S, Op = unknown> {
     for (const wake of this.#waiters) wake()
   }
 
-  /** Wait until jobs change, at most `pollMs`. Keeps the process alive, because a caller waits. */
+  /** Wait until jobs change, at most `pollMs`. The timer keeps the Node process alive, because a caller waits. */
   async #change(signal: AbortSignal | undefined): Promise<void> {
     const woken = deferred<void>()
     this.#waiters.add(woken.resolve)
@@ -463,7 +492,7 @@ export class JobRunner<S, Op = unknown> {
   }
 }
 
-/** Decide, and wrap what the decision throws. */
+/** Call `propose`. Wraps its errors in `Refused`. */
 function refusing<S, Op>(propose: Propose<S, Op, null>, state: S, at: ProposalPosition): Proposal<Op> | null {
   try {
     return propose(state, at)
@@ -472,7 +501,7 @@ function refusing<S, Op>(propose: Propose<S, Op, null>, state: S, at: ProposalPo
   }
 }
 
-/** Stop a run. Only the first cause counts. */
+/** Stop the run of a job. If it is already stopped, the first cause stays. */
 function stop(local: LocalJob, why: StopCause): void {
   local.stop.abort(new JobStopped(local.id, why))
 }
@@ -482,19 +511,19 @@ function stopCause(local: LocalJob): StopCause | null {
   return aborted ? (reason as JobStopped).why : null
 }
 
-/** Return whether `job` still has this claim: no two claims of a job have the same epoch. */
+/** Return whether the claim of `job` is `claim`. Two claims of a job never have the same epoch. */
 function isClaim(job: OpenJob | undefined, claim: OpenJob): boolean {
   return job?.status === 'Running' && job.epoch === claim.epoch
 }
 
-/** Return whether an error does not depend on the change itself, so that a retry may succeed. */
+/** Return whether an error is temporary, so that a retry of the same commit may succeed. */
 function isTransient(error: unknown): boolean {
   if (!(error instanceof SheafError)) return false
   const { code } = error
   return code === ErrorCode.ServiceUnavailable || code === ErrorCode.ConcurrentModification
 }
 
-/** A job as a dependency of an entry. */
+/** Return the claim of a job as a dependency of an entry. */
 function asDependency({ id, epoch }: OpenJob): Json {
   return { job: id, epoch }
 }

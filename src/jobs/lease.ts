@@ -1,11 +1,15 @@
 /**
- * Leases: heartbeats of running jobs. A process that runs a job writes a blob every ten seconds and deletes the one before:
+ * Leases: heartbeats of running jobs. The process that runs a job writes a new blob every ten seconds, and deletes the
+ * last blob:
  *
- *     _jobs/<job id>-<epoch>-<counter>      {"done":3,"total":8,"phase":"...","perSecond":2,"secondsLeft":2.5,"by":<the process, if known>}
+ *     _jobs/<job id>-<epoch>-<counter>
+ *         {"done":3,"total":8,"phase":"...","perSecond":2,"secondsLeft":2.5,"by":<the process, if known>}
  *
- * - An epoch belongs to one process, so no name is written twice (storage/heartbeat).
- * - Leases only decide how long others wait. Losing a lease, or keeping one too many, costs time but never correctness.
- * - The folder also has records of how long other processes saw a lease unchanged (storage/stillness).
+ * - Only one process has the claim with an epoch, so no two processes write the same key (storage/heartbeat).
+ * - Leases only determine how long other processes wait for the owner of a job. A lost lease or an unneeded lease may
+ *   delay a job, but does not affect correctness.
+ * - The folder also has records of other processes: for how long they observed that a lease did not change
+ *   (storage/stillness).
  */
 import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from '../storage/blob-store.js'
@@ -15,10 +19,10 @@ import { type ProcessMark, parseMark } from '../storage/processes.js'
 import type { Progress } from './job-kind.js'
 import type { OpenJob } from './job-op.js'
 
-/** Interval of heartbeats, milliseconds. */
+/** Interval of heartbeats in milliseconds. */
 export const leaseMs = 10_000
 
-/** Time before the first lease, milliseconds. Shorter jobs leave no lease. */
+/** Time in milliseconds between the claim and the first heartbeat. A shorter job writes no lease. */
 const firstMs = 1000
 
 const directory = '_jobs/'
@@ -32,7 +36,7 @@ export interface Lease extends OwnerHeartbeats {
   readonly epoch: number
 }
 
-/** Write leases for the claim of a job until `signal` fires, then delete them. Never rejects. */
+/** Write heartbeats for the claim of a job until `signal` aborts, then delete them. The promise never rejects. */
 export function keepLease(
   store: BlobStore,
   clock: Clock,
@@ -45,7 +49,9 @@ export function keepLease(
   return keepHeartbeat(store, clock, options, signal)
 }
 
-/** List all leases, and the keys of the records of other processes. */
+/**
+ * List leases, and the keys of records (storage/stillness). `prefix`: start of the job id; default: leases of all jobs.
+ */
 export async function listLeases(
   store: BlobStore,
   signal?: AbortSignal,
@@ -61,12 +67,12 @@ export async function listLeases(
   return { leases, records }
 }
 
-/** Return the key that stands for a claim until it has a lease. */
+/** Return the key of the heartbeats of a claim without their counter. It identifies a claim that has no lease. */
 export function claimKey({ id, epoch }: Pick<OpenJob, 'id' | 'epoch'>): string {
   return `${directory}${id}-${epoch}`
 }
 
-/** Return the newest lease of each job. */
+/** Return, by job id, the lease with the highest epoch. */
 export function newestLeases(leases: Iterable<Lease>): Map<string, Lease> {
   const newest = new Map<string, Lease>()
   for (const lease of leases) {
@@ -76,13 +82,13 @@ export function newestLeases(leases: Iterable<Lease>): Map<string, Lease> {
   return newest
 }
 
-/** Read the progress that the process of `job` reported last; null if it reported none yet. */
+/** Read the progress in the newest lease of a job. Returns null if there is no lease, or if it has no progress. */
 export async function readProgress(
   store: BlobStore,
   job: string,
   signal?: AbortSignal,
 ): Promise<Progress | null> {
-  // A listed lease may be replaced by the next one before it is read.
+  // The next heartbeat may delete a listed blob before it is read. Then list again.
   for (let tries = 0; tries < 3; tries++) {
     const { leases } = await listLeases(store, signal, `${job}-`)
     const lease = newestLeases(leases).get(job)
@@ -93,7 +99,7 @@ export async function readProgress(
   return null
 }
 
-/** Read which process wrote a lease; null if unknown. */
+/** Read the process that wrote a lease. Returns null if the process is unknown. */
 export async function readOwner(
   store: BlobStore,
   { key }: Lease,
@@ -102,7 +108,7 @@ export async function readOwner(
   return parseMark(parse(await store.get(key, signal))?.by)
 }
 
-/** Delete a lease. Never rejects. */
+/** Delete all blobs of a lease. The promise never rejects. */
 export async function deleteLease(store: BlobStore, { keys }: Lease): Promise<void> {
   for (const key of keys) await deleteIfPossible(store, key)
 }

@@ -1,10 +1,14 @@
-/** Adds the rate of steps to the progress of a job. */
+/** Computes the rate of a job's progress. */
 import type { Clock } from '../primitives/clock.js'
 import type { Progress } from './job-kind.js'
 
-/** Time of a phase before its rate is reported, milliseconds: the first steps are not representative. */
+/**
+ * Minimum time in milliseconds from the start of a phase until its rate is reported, because the first steps are not
+ * representative.
+ */
 const leastMs = 1000
 
+/** A meter for one run of a job. */
 export class ProgressMeter {
   readonly #clock: Clock
   #phase: string | null = null
@@ -15,9 +19,11 @@ export class ProgressMeter {
     this.#clock = clock
   }
 
+  /** Return the reported progress with the rate and the estimated time. */
   progress(done: number, total: number, phase: string): Progress {
     const now = this.#clock.elapsed()
-    // The same phase begins again for each segment of an index.
+    // A decrease of `done` means that the phase has begun again. For example, an index build has the same phases for
+    // each segment.
     if (phase !== this.#phase || done < this.#begunWith) {
       this.#phase = phase
       this.#begunAt = now

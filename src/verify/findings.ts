@@ -1,4 +1,4 @@
-/** The problems that a verification has found, and those it has repaired. */
+/** The results of a verification: problems, repaired problems, and the numbers of checked files. */
 import type {
   Checked,
   Problem,
@@ -14,7 +14,7 @@ export class Findings {
   readonly repaired: Problem[] = []
   checked: Checked = { ...nothing }
   unreferenced: string[] = []
-  /** Keys of the files that were checked, or are missing. */
+  /** Keys of the files that were checked or are missing. */
   #looked = new Set<string>()
   readonly #repairs: boolean
   readonly #onProgress: (progress: VerifyProgress) => void
@@ -24,7 +24,7 @@ export class Findings {
     this.#onProgress = onProgress
   }
 
-  /** Forget everything found, but not the repairs. */
+  /** Remove all results except the repaired problems, because the verification starts again. */
   startOver(): void {
     this.problems = []
     this.checked = { ...nothing }
@@ -36,7 +36,10 @@ export class Findings {
     this.#onProgress({ phase, done, total })
   }
 
-  /** Note a problem. Runs `repair`, if given, when the caller wants repairs. */
+  /**
+   * Add a problem. `repair`: repairs the problem; it is called only if the caller requested repairs. Undefined: not
+   * repairable.
+   */
   async note(kind: ProblemKind, path: string, what: string, repair?: () => Promise<void>): Promise<void> {
     const problem = { kind, path, what, repairable: repair !== undefined }
     if (repair === undefined || !this.#repairs) {
@@ -51,7 +54,7 @@ export class Findings {
     }
   }
 
-  /** Count a file that is checked. `bytes`: its size, 0 if it is missing. */
+  /** Count a checked file. `bytes`: size of the file; 0 if it is missing. */
   file(key: string, bytes: number): void {
     if (this.#looked.has(key)) return
     this.#looked.add(key)
@@ -59,14 +62,14 @@ export class Findings {
     this.checked.bytes += bytes
   }
 
-  /** Count a slot of the log that is checked. */
+  /** Count a checked slot of the log. */
   slot(key: string, bytes: number): void {
     this.#looked.add(key)
     this.checked.slots++
     this.checked.bytes += bytes
   }
 
-  /** Return whether a file was checked. */
+  /** Return whether a file was checked, or was reported as missing. */
   hasLookedAt(key: string): boolean {
     return this.#looked.has(key)
   }
@@ -79,7 +82,7 @@ export class Findings {
 
 const nothing: Checked = { slots: 0, files: 0, bytes: 0, tables: 0, versions: 0 }
 
-/** Return what is wrong with damaged bytes. Rethrows errors that do not describe damage. */
+/** Return the description of the damage from an `Internal` error. Throws `error` again if it is another error. */
 export function damageOf(error: unknown): string {
   if (error instanceof SheafError && error.code === ErrorCode.Internal) return error.message
   throw error

@@ -1,6 +1,6 @@
 /**
- * Checks that the pages of the history hold what was written, and agree with the log as far as the log still exists. A page that was
- * merged from others leaves out records of versions that no reader can ask for any more.
+ * Checks the history pages of a checkpoint: their bytes, and that their records agree with the slots that still exist.
+ * A page that was merged from older pages does not have the records of expired versions.
  */
 import type { CatalogState } from '../catalog/state.js'
 import type { Checkpoint } from '../commit/checkpoints.js'
@@ -25,7 +25,11 @@ export async function verifyHistory(
   for (const [i, page] of pages.entries()) {
     findings.progress('history', i, pages.length)
     if (page.from !== next) {
-      await findings.note('page', pageKey(page), `it begins with slot ${page.from}, not with slot ${next}`)
+      await findings.note(
+        'page',
+        pageKey(page),
+        `it begins with slot ${page.from}, but must begin with slot ${next}`,
+      )
     }
     next = page.to + 1
     await verifyPage(verifying, page, live, pacer)
@@ -33,7 +37,11 @@ export async function verifyHistory(
   }
   findings.progress('history', pages.length, pages.length)
   if (next !== checkpoint.slot + 1) {
-    await findings.note('page', '_hist/', `the pages end at slot ${next - 1}, not at ${checkpoint.slot}`)
+    await findings.note(
+      'page',
+      '_hist/',
+      `the pages end at slot ${next - 1}, but must end at slot ${checkpoint.slot}`,
+    )
   }
 }
 
@@ -66,7 +74,11 @@ async function verifyPage(verifying: Verifying, page: PageInfo, isLive: IsLive, 
   if (wrong !== null) await findings.note('page', key, wrong)
 }
 
-/** Note that the bytes of a page are not those written. It can be repaired if the page rebuilt from the slots (`expected`) is the very same. */
+/**
+ * Add the problem that a page is damaged. `fault`: description of the damage. `expected`: the page as it was rebuilt
+ * from the slots; null if this is not possible. The page is repairable if the rebuilt page has the same name, which
+ * contains the checksum.
+ */
 export async function noteDamage(
   { findings, store }: Verifying,
   page: PageInfo,
@@ -75,18 +87,23 @@ export async function noteDamage(
 ): Promise<void> {
   const key = pageKey(page)
   const what =
-    expected === null ? `${fault}; slots from which it was built were trimmed or are damaged` : fault
+    expected === null
+      ? `${fault}; it cannot be rebuilt, because some of its slots were trimmed or are damaged`
+      : fault
   const isSame = expected?.page.name === page.name
   await findings.note('page', key, what, isSame ? () => replaced(store, key, expected.bytes) : undefined)
 }
 
-/** Records by table and version, as JSON. */
+/** By table and version: the version record as JSON. */
 type Records = ReadonlyMap<
   string,
   { readonly table: string; readonly version: number; readonly text: string }
 >
 
-/** Return how a page differs from the slots it was built from; null if every record agrees, and no live version is missing. */
+/**
+ * Compare the records of a page with the records that were rebuilt from the slots (`expected`). Returns a description
+ * of the first difference. Returns null if all records of the page are right, and no live version is missing.
+ */
 function differenceIn(records: Records, expected: Records, isLive: IsLive): string | null {
   for (const [key, { table, version, text }] of records) {
     if (expected.get(key)?.text !== text)
@@ -94,12 +111,15 @@ function differenceIn(records: Records, expected: Records, isLive: IsLive): stri
   }
   for (const [key, { table, version }] of expected) {
     if (!records.has(key) && isLive(table, version))
-      return `it lacks version ${version} of table ${table}, which still exists`
+      return `it has no record of version ${version} of table ${table}, which still exists`
   }
   return null
 }
 
-/** Rebuild a page from its slots; null if slots are gone or damaged, which `verifyLog` or `verifyPacks` notes. */
+/**
+ * Rebuild a page from its slots. Returns null if slots are missing or damaged, which `verifyLog` and `verifyPacks`
+ * report.
+ */
 export async function rebuilt({ slots }: Verifying, page: PageInfo): Promise<Rebuilt | null> {
   try {
     return await rebuild(page, slots)
@@ -109,7 +129,7 @@ export async function rebuilt({ slots }: Verifying, page: PageInfo): Promise<Reb
   }
 }
 
-/** Return the records of a page whose checksums are right, or what is wrong with its bytes. */
+/** Decode a page. Returns its records, or a description of the damage (`fault`). */
 export async function recordsIn(
   bytes: Uint8Array,
   page: PageInfo,
@@ -118,7 +138,7 @@ export async function recordsIn(
   { readonly records: Records; readonly fault: null } | { readonly records: null; readonly fault: string }
 > {
   if (bytes.length !== page.bytes) {
-    return { records: null, fault: `it has ${bytes.length} bytes, but ${page.bytes} were written` }
+    return { records: null, fault: `it has ${bytes.length} bytes, but must have ${page.bytes}` }
   }
   const found = new Map<string, { table: string; version: number; text: string }>()
   try {

@@ -1,4 +1,4 @@
-/** Checks the files of a table's indexes, and that their row mappings name rows that can exist. */
+/** Checks the files of a table's indexes, and the ranges of their row mappings. */
 import { corrupted } from '../errors.js'
 import { isScalarKind } from '../indexes/kind.js'
 import { filePath } from '../manifest/file-names.js'
@@ -12,7 +12,10 @@ import { damageOf } from './findings.js'
 import { verifyTexts } from './verify-text.js'
 import type { Verifying } from './verifying.js'
 
-/** Checks the indexes of one table. A file or segment that was checked for one version is skipped in the next. */
+/**
+ * A check of the indexes in all versions of one table. A segment or file that was checked in one version is skipped in
+ * later versions.
+ */
 export class TableIndexes {
   readonly #verifying: Verifying
   readonly #location: string
@@ -26,7 +29,7 @@ export class TableIndexes {
     this.#pacer = new Pacer(verifying.signal)
   }
 
-  /** Check the indexes of one version. `texts`: readers of its text indexes. */
+  /** Check the indexes of the reader's version. `texts`: readers of the text indexes of this version. */
   async verify(reader: TableReader, texts: readonly TextIndexReader[]): Promise<void> {
     const { indexes, fragments } = reader.layout
     if (indexes.length === 0) return
@@ -56,7 +59,7 @@ export class TableIndexes {
       const { first, count, fragment, at, gone } = item
       const there = fragments.get(fragment) ?? Number.POSITIVE_INFINITY
       if (first < end || first + count > rows || at + rowsOfItem(item) > there) {
-        const what = `index ${index} maps its rows from ${first} on to rows that cannot exist`
+        const what = `index ${index} maps its rows from ${first} on to rows that do not exist`
         await this.#verifying.findings.note('index', this.#path('indexes', file), what)
       }
       end = first + count

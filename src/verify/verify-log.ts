@@ -12,17 +12,25 @@ import { damageOf } from './findings.js'
 import { verifyPacks } from './verify-packs.js'
 import { mustBeThere, type Verifying } from './verifying.js'
 
+/** The result of `verifyLog`. */
 export interface VerifiedLog {
-  /** The state to compare everything else with; null if there is none. */
+  /**
+   * The state with which the tables are compared: the replayed state, or that of `checkpoint`. Null: no state is
+   * readable.
+   */
   readonly state: CatalogState | null
-  /** The newest slot in `state`. */
+  /** The newest slot that `state` includes. 0 if `state` is null. */
   readonly slot: number
-  /** The newest checkpoint that agrees with the log, as far as the log still exists. */
+  /** The newest checkpoint that agrees with the slots that still exist. Null: there is none. */
   readonly checkpoint: Checkpoint<CatalogState> | null
-  /** The end of the replay, if the log has no gap from its first slot on. */
+  /**
+   * The genesis, and the checksum and time of the last slot. Null if the replay did not begin at slot 0, or found a
+   * gap.
+   */
   readonly whole: { readonly genesis: Genesis; readonly crc: number; readonly ts: number } | null
 }
 
+/** Check the genesis, the packs, the slots of the log, and the checkpoints. */
 export async function verifyLog(verifying: Verifying): Promise<VerifiedLog> {
   const { findings, found, packs, signal } = verifying
   for (const { key, bytes } of found) findings.file(key, bytes)
@@ -58,7 +66,8 @@ export async function verifyLog(verifying: Verifying): Promise<VerifiedLog> {
   findings.progress('log', last, last)
   for (const [{ key }, fault] of faults) {
     if (fault === undefined) continue
-    // A damaged checkpoint can be deleted if another checkpoint, or the log, holds the same state.
+    // A damaged checkpoint can be deleted if the root can be opened without it: from another checkpoint, or from the
+    // whole log.
     const isSpare = replay.isWhole || sound.size > 0
     await findings.note('checkpoint', key, fault, isSpare ? () => verifying.store.delete(key) : undefined)
   }
@@ -69,10 +78,13 @@ export async function verifyLog(verifying: Verifying): Promise<VerifiedLog> {
   return { state: checkpoint?.state ?? null, slot: checkpoint?.slot ?? 0, checkpoint, whole }
 }
 
-/** Return the first slot of the log after the genesis (Infinity: none), and the newest one up to the slot at which the root is read. */
+/**
+ * Return the first slot of the log after the genesis, and the newest slot that the verification reads. `first` is
+ * Infinity if the log has only the genesis.
+ */
 async function endsOf({ store, last: most, found, findings, signal }: Verifying) {
   let first = Number.POSITIVE_INFINITY
-  // The slot of a checkpoint was written, and no trim deletes it.
+  // The slot of the newest checkpoint must exist, because it was written before the checkpoint and no trim deletes it.
   let last = found.find(({ checkpoint }) => checkpoint !== null)?.slot ?? 0
   const pacer = new Pacer(signal)
   for await (const { key } of store.list('_log/', undefined, signal)) {
@@ -90,18 +102,24 @@ async function endsOf({ store, last: most, found, findings, signal }: Verifying)
   return { first, last }
 }
 
-/** Return the slot where the replay begins: the first slot that no pack covers, or an earlier one that was not trimmed yet. */
+/**
+ * Return the slot where the replay begins: the first slot of the log, or the first slot that no pack covers if it is
+ * earlier.
+ */
 async function startOf(verifying: Verifying, first: number): Promise<number> {
   const { findings, found, packs } = verifying
   const known = found.some(({ checkpoint }) => checkpoint !== null)
   if (known || first === 1 || first === Number.POSITIVE_INFINITY) return Math.min(first, packs.covered + 1)
   await mustBeThere(verifying)
-  const what = `the log begins with slot ${first}, and no checkpoint holds the state before it: the root cannot be opened`
+  const what = `the log begins with slot ${first}, and no checkpoint has the state before it, so the root cannot be opened`
   await findings.note('checkpoint', '_ckpt/', what)
   return first
 }
 
-/** Return the checksum that packs record for a slot; null if the pack is damaged, which `verifyPacks` notes. */
+/**
+ * Return the checksum of a slot that the packs record. Returns null if the pack is damaged, which `verifyPacks`
+ * reports.
+ */
 async function crcInPacks({ packs }: Verifying, number: number): Promise<number | null> {
   try {
     return await packs.crcOf(number)
@@ -131,8 +149,9 @@ async function readGenesis(
 }
 
 /**
- * Read a slot. Returns null if the slot is missing or damaged. A missing slot is a problem unless packs cover it. `crc`: the checksum that
- * packs record, if known. A covered slot may stay until the next trim, but its checksum must be this one.
+ * Read a slot. Returns null if the slot is missing or damaged. A missing slot is a problem unless packs cover it.
+ * `crc`: checksum of the slot that the packs record; null: unknown. A slot that packs cover may still be in the log
+ * until the next trim. Then its checksum must be `crc`.
  */
 async function readSlot(
   verifying: Verifying,
@@ -160,21 +179,23 @@ async function readSlot(
   return null
 }
 
+/** The start of a replay: the genesis slot. */
 interface StartOfLog {
   readonly genesis: Genesis
   readonly ts: number
-  /** Checksum of the genesis slot; null if unknown. */
+  /** Checksum of the genesis slot. Null: unknown. */
   readonly crc: number | null
 }
 
-/** Replays the log as far as it is readable. */
+/** A replay of the log. After a gap or a damaged slot, it continues from the next checkpoint. */
 class Replay {
-  /** The catalog state; null after a gap. */
+  /** The catalog state after the last slot. Null after a gap. */
   state: CatalogState | null
-  /** Whether the log had no gap so far. */
+  /** Whether the replay began at slot 0, and has found no gap so far. */
   isWhole: boolean
-  /** Checksum and time of the slot before; null if unknown. */
+  /** Checksum of the last slot. Null: unknown. */
   crc: number | null
+  /** Time of the last slot. Null: unknown. */
   ts: number | null
 
   constructor(start: StartOfLog | null) {
@@ -184,7 +205,7 @@ class Replay {
     this.ts = start?.ts ?? 0
   }
 
-  /** Note that the next slot is not readable. `crc`: its checksum if packs record it. */
+  /** Skip the next slot, which is not readable. `crc`: its checksum, if packs record it; null: unknown. */
   skip(crc: number | null): void {
     this.state = null
     this.isWhole = false
@@ -192,7 +213,7 @@ class Replay {
     this.ts = null
   }
 
-  /** Apply the next slot. Returns what is wrong with it, or null. */
+  /** Apply the next slot. Returns a description of its fault. Returns null if the slot has no fault. */
   apply({ header, crc }: Slot): string | null {
     const { slot, prev, ts, entries } = header
     const before = this.crc
@@ -201,9 +222,9 @@ class Replay {
     this.ts = ts
     let fault: string | null = null
     if (before !== null && prev !== crcHex(before)) {
-      fault = `it does not follow the slot before: its prev is ${prev}, but that slot has checksum ${crcHex(before)}`
+      fault = `it does not follow the previous slot: its prev is ${prev}, but the previous slot has the checksum ${crcHex(before)}`
     } else if (last !== null && ts < last)
-      fault = `its time ${ts} is before the time of the slot before, ${last}`
+      fault = `its time ${ts} is before ${last}, the time of the previous slot`
     try {
       for (const [entry, each] of entries.entries()) {
         if (this.state !== null)
@@ -219,27 +240,30 @@ class Replay {
     return fault
   }
 
-  /** Return how a checkpoint of the newest replayed slot differs from the replay; null if it does not. */
+  /**
+   * Compare a checkpoint of the last slot with the replay. Returns a description of the difference. Returns null if
+   * they agree.
+   */
   async differenceTo(
     checkpoint: Checkpoint<CatalogState>,
     signal: AbortSignal | undefined,
   ): Promise<string | null> {
     if (this.crc === null) return null
     if (checkpoint.crc !== this.crc)
-      return `it was written for a slot ${checkpoint.slot} other than that of the log`
+      return `it was written for another slot ${checkpoint.slot} than that in the log`
     if (this.ts !== null && checkpoint.ts !== this.ts)
-      return `its time is ${checkpoint.ts}, the log says ${this.ts}`
+      return `its time is ${checkpoint.ts}, but the time of its slot is ${this.ts}`
     if (this.state === null) return null
-    // An earlier Sheaf did not record which versions have expired.
+    // Earlier releases of Sheaf did not record the expired versions. Then do not compare them.
     const { expired } = checkpoint.state
     const known = expired.size > 0 ? this.state : { ...this.state, expired }
     const [stored, replayed] = [await checksumOf(checkpoint.state, signal), await checksumOf(known, signal)]
     return stored === replayed
       ? null
-      : `its state has checksum ${crcHex(stored)}, a replay of the log gives ${crcHex(replayed)}`
+      : `its state has the checksum ${crcHex(stored)}, but a replay of the log gives ${crcHex(replayed)}`
   }
 
-  /** Continue after a gap from a checkpoint of the newest slot. */
+  /** Continue after a gap from a checkpoint of the last slot. Has no effect if there was no gap. */
   resume({ state, crc, ts }: Checkpoint<CatalogState>): void {
     if (this.state !== null) return
     this.state = state

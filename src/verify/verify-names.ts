@@ -1,10 +1,17 @@
-/** Lists the files that nothing in the root refers to, so that a check skips no file silently. */
+/**
+ * Lists the files of the root that were not checked, because no other file refers to them. So the result mentions all
+ * files.
+ */
 import { Pacer } from '../primitives/pacer.js'
 import type { Verifying } from './verifying.js'
 
-/** Folders that are not listed: slots, which were all checked, and files that come and go while processes read and work. */
+/**
+ * Folders that are not listed: the log, whose slots were all checked, and folders whose files change while processes
+ * run.
+ */
 const notListed = ['_log/', '_jobs/', '_pins/', '_keys/']
 
+/** Add the keys of the files that were not checked to `findings.unreferenced`. */
 export async function verifyNames({ store, findings, signal }: Verifying): Promise<void> {
   const pacer = new Pacer(signal)
   for await (const { key } of store.list('', undefined, signal)) {

@@ -1,4 +1,7 @@
-/** Checks the packs that stand for slots which were trimmed from the log: every byte, and that their slots form a chain. */
+/**
+ * Checks the packs, which contain slots that were trimmed from the log: all their bytes, and that their slots form a
+ * chain.
+ */
 import { catalogMachine } from '../catalog/apply.js'
 import { type PackInfo, packKey } from '../commit/packs.js'
 import { decodeSlot } from '../commit/slot.js'
@@ -7,7 +10,10 @@ import { Pacer } from '../primitives/pacer.js'
 import { damageOf } from './findings.js'
 import { mustBeThere, type Verifying } from './verifying.js'
 
-/** Check all packs. `crc`: checksum of slot 0, null if unknown. A slot that is in no pack is reported by the step that needs it. */
+/**
+ * Check all packs. `crc`: checksum of slot 0; null: unknown. A slot in the range of a pack may be absent from the pack.
+ * A check that needs an absent slot reports the problem.
+ */
 export async function verifyPacks(verifying: Verifying, crc: number | null): Promise<void> {
   const { findings, packs, signal } = verifying
   const pacer = new Pacer(signal)
@@ -16,7 +22,7 @@ export async function verifyPacks(verifying: Verifying, crc: number | null): Pro
   for (const pack of packs.infos) {
     const key = packKey(pack)
     if (pack.from !== next)
-      await findings.note('pack', key, `it begins with slot ${pack.from}, not with slot ${next}`)
+      await findings.note('pack', key, `it begins with slot ${pack.from}, but must begin with slot ${next}`)
     next = pack.to + 1
     try {
       before = await verifyPack(verifying, pack, before, pacer)
@@ -27,7 +33,10 @@ export async function verifyPacks(verifying: Verifying, crc: number | null): Pro
   }
 }
 
-/** Check a pack. Returns the checksum of its last slot, null if unknown. `before`: checksum of the slot before its first. */
+/**
+ * Check a pack. `before`: checksum of the slot before the first slot of the pack; null: unknown. Returns the checksum
+ * of the last slot of the pack, or null if it is unknown.
+ */
 async function verifyPack(
   verifying: Verifying,
   pack: PackInfo,
@@ -40,14 +49,17 @@ async function verifyPack(
   if (stat === null) await mustBeThere(verifying)
   findings.file(key, stat?.size ?? 0)
   if (stat?.size !== pack.bytes) {
-    const what = stat === null ? 'it is missing' : `it has ${stat.size} bytes, but ${pack.bytes} were written`
+    const what = stat === null ? 'it is missing' : `it has ${stat.size} bytes, but must have ${pack.bytes}`
     await findings.note('pack', key, what)
     return null
   }
   return verifySlotsIn(verifying, pack, before, pacer)
 }
 
-/** As `verifyPack`, for a pack that exists and has the right length. Throws Internal if its index is not readable. */
+/**
+ * Check the slots of a pack that exists and has the right length. Parameters and result are those of `verifyPack`.
+ * Throws Internal if the index of the pack is not readable.
+ */
 export async function verifySlotsIn(
   { findings, packs }: Verifying,
   pack: PackInfo,
@@ -65,10 +77,10 @@ export async function verifySlotsIn(
         await findings.note(
           'pack',
           key,
-          `slot ${number} in it is ${crcHex(crc)}, but its chain says ${crcHex(own)}`,
+          `its slot ${number} has the checksum ${crcHex(crc)}, but its chain says ${crcHex(own)}`,
         )
       } else if (prev !== null && header.prev !== crcHex(prev)) {
-        await findings.note('pack', key, `slot ${number} in it does not follow the slot before`)
+        await findings.note('pack', key, `its slot ${number} does not follow the previous slot`)
       }
     } catch (error) {
       await findings.note('pack', key, damageOf(error))

@@ -1,6 +1,7 @@
 /**
- * Checks the pages and packs that the newest checkpoint does not name. The checkpoint before it may name them, and processes that opened
- * the root long ago read them. The name of each file contains its checksum.
+ * Checks the pages and packs that the newest checkpoint does not name. They are still needed, because the previous
+ * checkpoint may name them, and processes that opened the root earlier may read them. The name of each file contains
+ * its checksum.
  */
 import type { PackInfo } from '../commit/packs.js'
 import { Pacer } from '../primitives/pacer.js'
@@ -11,6 +12,7 @@ import type { Verifying } from './verifying.js'
 
 const pattern = /^_hist\/((\d{20})-(\d{20})-(?:[0-9a-z]+-)?[0-9a-f]{8}\.(page|slots))$/
 
+/** Check all files in `_hist/` that were not checked before. */
 export async function verifyReplaced(verifying: Verifying): Promise<void> {
   const { store, findings, signal } = verifying
   const pacer = new Pacer(signal)
@@ -22,7 +24,7 @@ export async function verifyReplaced(verifying: Verifying): Promise<void> {
     if (kind === 'slots') await verifyReplacedPack(verifying, info, key, pacer)
     else {
       const bytes = await store.get(key, signal)
-      // Trimmed since it was listed.
+      // A trim deleted the page after it was listed.
       if (bytes === null) continue
       findings.file(key, bytes.length)
       const { fault } = await recordsIn(bytes, info, pacer)
@@ -43,7 +45,7 @@ async function verifyReplacedPack(
   try {
     await verifySlotsIn(verifying, info, null, pacer)
   } catch (error) {
-    // Trimmed since it was listed.
+    // If the pack no longer exists, a trim deleted it after it was listed, which is not a problem.
     if ((await store.stat(key, pacer.signal)) !== null) await findings.note('pack', key, damageOf(error))
   }
 }

@@ -1,4 +1,6 @@
-/** Checks the rows of one version of a table: every file and blob that holds them, and that row counts and row ids agree. */
+/**
+ * Checks the rows of versions of a table: all their files and inline blobs, row counts, row ids and deletion vectors.
+ */
 
 import { slotKey } from '../commit/blob-log.js'
 import { corrupted } from '../errors.js'
@@ -12,23 +14,27 @@ import { verifyFile } from '../table/verify-file.js'
 import { damageOf } from './findings.js'
 import type { Verifying } from './verifying.js'
 
-/** How many row ids are compared at a time. */
+/** Size of the range of row ids that is checked for duplicates in one step. */
 const idsAtOnce = 1024 * 1024
 
-/** Checks the versions of one table. A file or fragment that was checked for one version is skipped in the next: it never changes. */
+/**
+ * A check of all versions of one table. A file or fragment that was checked in one version is skipped in later
+ * versions, because files and fragments do not change.
+ */
 export class TableRows {
   readonly #verifying: Verifying
   readonly #location: string
   readonly #pacer: Pacer
   readonly #fragments = new WeakSet<Fragment>()
-  /** By file: the rows of each batch if the file is sound, null if it is not. */
+  /** By file name: number of rows of each record batch. Null for a damaged file. */
   readonly #files = new Map<string, readonly number[] | null>()
-  /** Files with row ids or offsets that were read. */
+  /** Names of the checked files with row ids or deletion vectors. */
   readonly #runs = new Set<string>()
-  /** The damaged files among `#runs`. */
+  /** Names of the damaged files among `#runs`. */
   readonly #damaged = new Set<string>()
-  /** The deleted rows, by fragment id. */
+  /** By fragment id: the deleted rows in the version that was checked last. */
   readonly #deleted = new Map<number, DeletedRows>()
+  /** Whether no problem was found in the rows so far. */
   #isSound = true
 
   constructor(verifying: Verifying, location: string) {
@@ -37,6 +43,7 @@ export class TableRows {
     this.#pacer = new Pacer(verifying.signal)
   }
 
+  /** Check the fragments of the reader's version. */
   async verify(reader: TableReader): Promise<void> {
     const { layout } = reader
     const ids = new Set<number>()
@@ -58,7 +65,10 @@ export class TableRows {
     if (ids.size < layout.fragments.length) await this.#noteRows(layout, 'two fragments have the same id')
   }
 
-  /** Check that no two live rows share an id. Does nothing if a fault was found in the rows before. */
+  /**
+   * Check that no two live rows have the same id. Does nothing if `verify` found a problem, because the ids may not be
+   * readable then.
+   */
   async verifyIdsOnce(reader: TableReader): Promise<void> {
     if (!this.#isSound) return
     const spans: Span[] = []
@@ -78,7 +88,7 @@ export class TableRows {
     }
   }
 
-  /** Check fragments whose id ranges overlap. */
+  /** Check the live row ids of fragments whose id ranges overlap. */
   async #verifyTogether(reader: TableReader, spans: readonly Span[]): Promise<void> {
     for (let next = 0; ; ) {
       const begin = Math.min(...spans.map(({ ids }) => leastFrom(ids, next)))
@@ -95,7 +105,10 @@ export class TableRows {
     }
   }
 
-  /** Add the ids of the live rows `from` to `to - 1` of a fragment to `met`, each less `begin`. Returns a duplicate id, or null. */
+  /**
+   * Add the ids of the live rows `from` to `to - 1` of a fragment to `met`, as differences to `begin`. Returns an id
+   * that `met` already has, or null if there is none.
+   */
   async #meet(
     reader: TableReader,
     { fragment, ids }: Span,
@@ -145,7 +158,7 @@ export class TableRows {
     if (batches === null) return
     const rows = batches.reduce((sum, length) => sum + length, 0)
     if (rows === fragment.rows) return
-    await this.#noteRows(layout, `${path} has ${rows} rows, fragment ${fragment.id} has ${fragment.rows}`)
+    await this.#noteRows(layout, `${path} has ${rows} rows, but fragment ${fragment.id} has ${fragment.rows}`)
   }
 
   async #verifyInline(reader: TableReader, fragment: Fragment): Promise<void> {
@@ -155,7 +168,10 @@ export class TableRows {
         if (file === undefined || 'file' in file) continue
         const { column } = await reader.column(part, field, this.#pacer.signal)
         if (column.length === part.rows) continue
-        throw new Fault(slotKey(file.slot), `blob ${file.blob} has ${column.length} rows, not ${part.rows}`)
+        throw new Fault(
+          slotKey(file.slot),
+          `blob ${file.blob} has ${column.length} rows, but must have ${part.rows}`,
+        )
       }
     }
   }
@@ -167,11 +183,16 @@ export class TableRows {
       const runs = await reader.rowIds(fragment, this.#pacer.signal)
       const [least, greatest] = runs.bounds()
       if (least === ids.least && greatest === ids.greatest) return
-      throw corrupted(`row ids of fragment ${fragment.id} are not within its bounds`)
+      throw corrupted(
+        `the row ids of fragment ${fragment.id} are from ${least} to ${greatest}, but its record says ${ids.least} to ${ids.greatest}`,
+      )
     })
   }
 
-  /** Check the deletion vectors of a fragment. From one version to the next they mostly grow, so only the added ones are read. */
+  /**
+   * Check the deletion vector of a fragment. A newer version usually has all parts of the deletion vector of the
+   * version before, and more parts. Then only the new parts are read.
+   */
   async #verifyDeleted(reader: TableReader, fragment: Fragment): Promise<void> {
     const { parts: places, count } = fragment.dead
     if (places.length === 0 || places.some(place => this.#damaged.has(runsKey(place)))) return
@@ -179,7 +200,8 @@ export class TableRows {
     if (parts.length === 0) return
     const before = this.#deleted.get(fragment.id)
     const keys = new Set(places.map(runsKey))
-    // A restore may bring back rows, so the deletion vectors of before need not be among those of now.
+    // After a restore or a merge of the parts, this version does not have all parts of the version before. Then read
+    // all parts.
     const grows = before !== undefined && [...before.counts.keys()].every(key => keys.has(key))
     const deleted: DeletedRows = grows
       ? before
@@ -193,7 +215,10 @@ export class TableRows {
         const all = deleted.rows[i]!
         const were = all.count()
         if (all.or(some).count() - were < some.count()) {
-          throw new Fault(this.#location, `a row of fragment ${fragment.id} is deleted twice`)
+          throw new Fault(
+            this.#location,
+            `two parts of the deletion vector of fragment ${fragment.id} have the same row: it is deleted twice`,
+          )
         }
         added += some.count()
         await this.#pacer.turn()
@@ -208,14 +233,16 @@ export class TableRows {
     )
   }
 
-  /** Return the parts of a fragment; none if its file is damaged, which was noted. */
+  /**
+   * Return the parts of a fragment. Returns an empty array if its first file is damaged, which was already reported.
+   */
   async #partsOf(reader: TableReader, fragment: Fragment) {
     const [first] = fragment.files
     const isLost = first !== undefined && 'file' in first && this.#files.get(first.file) === null
     return isLost ? [] : reader.partsOf(fragment, this.#pacer.signal)
   }
 
-  /** Read the files with row ids or offsets, each once. */
+  /** Check the files with the row ids and the deletion vector of a fragment. Each file is read only once. */
   async #verifyRuns({ ids, dead }: Fragment): Promise<void> {
     const { findings, store } = this.#verifying
     for (const place of 'row0' in ids ? dead.parts : [ids, ...dead.parts]) {
@@ -233,7 +260,7 @@ export class TableRows {
     }
   }
 
-  /** Run `read`; an error names the file or slot of `place`. */
+  /** Call `read`. Converts an error into a `Fault` with the file or slot of `place`. */
   async #runsAt<T>(place: RunsPlace, read: () => Promise<T>): Promise<T> {
     try {
       return await read()
@@ -260,14 +287,15 @@ export class TableRows {
   }
 }
 
-/** The deleted rows of a fragment, as one version has them. */
+/** The deleted rows of a fragment in one version. */
 interface DeletedRows {
-  /** How many rows each deletion vector has, by its position. */
+  /** By key of a part of the deletion vector (`runsKey`): number of rows of the part. */
   readonly counts: Map<string, number>
-  /** The deleted rows of each part. */
+  /** For each record batch of the fragment: its deleted rows. */
   readonly rows: readonly Bitset[]
 }
 
+/** A fragment with its row ids, and their minimum and maximum. */
 interface Span {
   readonly fragment: Fragment
   readonly ids: RunSequence
@@ -275,7 +303,7 @@ interface Span {
   readonly greatest: number
 }
 
-/** Return the least id that is not less than `id`; Infinity if there is none. */
+/** Return the smallest number of a sequence that is at least `id`. Returns Infinity if there is none. */
 function leastFrom({ starts, ranks }: RunSequence, id: number): number {
   let least = Number.POSITIVE_INFINITY
   for (let run = 0; run < starts.length; run++) {
@@ -285,7 +313,7 @@ function leastFrom({ starts, ranks }: RunSequence, id: number): number {
   return least
 }
 
-/** A fault of a file or slot. */
+/** A problem in the file or slot `path`. */
 class Fault extends Error {
   readonly path: string
 
@@ -301,6 +329,6 @@ function faultIn({ id, rows, ids, dead }: Fragment, { next }: Layout): string | 
   if (id >= next.frag) return `fragment ${id} has an id that has not been assigned yet`
   if (greatest >= next.row)
     return `fragment ${id} has the row id ${greatest}, which has not been assigned yet`
-  if (dead.count > rows) return `fragment ${id} has ${dead.count} deleted rows of ${rows}`
+  if (dead.count > rows) return `fragment ${id} has ${dead.count} deleted rows, but only ${rows} rows`
   return null
 }

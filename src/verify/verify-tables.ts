@@ -1,4 +1,4 @@
-/** Checks every live version of every table, and the stored manifests. */
+/** Checks all live versions of all tables, and the stored manifests. */
 
 import { mayHaveManifests } from '../catalog/lookup.js'
 import { type CatalogState, latestOf, type TableHead } from '../catalog/state.js'
@@ -23,12 +23,12 @@ import { TableIndexes } from './verify-indexes.js'
 import { TableRows } from './verify-rows.js'
 import type { Verifying } from './verifying.js'
 
-/** Bytes of the cache. It is small because most data is read once. */
+/** Size of the cache in bytes. It is small, because most data is read only once. */
 const cacheBytes = 16 * 1024 * 1024
-/** How many version records are looked up at a time. */
+/** Maximum number of version records that one lookup reads. */
 const recordsAtOnce = 1000
 
-/** Readers for the tables of a state. */
+/** The services with which the tables of a state are read. */
 interface Tables {
   readonly verifying: Verifying
   readonly history: History
@@ -37,6 +37,7 @@ interface Tables {
   readonly pacer: Pacer
 }
 
+/** Check all tables of a catalog state. */
 export async function verifyTables(
   verifying: Verifying,
   state: CatalogState,
@@ -47,7 +48,8 @@ export async function verifyTables(
   const tables: Tables = {
     verifying,
     history,
-    // Replays from as far back as slots go, so that stored manifests can be compared with the result.
+    // With `fromNothing`, manifests are replayed from the slots, not from stored manifests. So stored manifests can be
+    // compared with the result.
     layouts: new LayoutStore(slots, history, store, { readOnly: true, memory, fromNothing: true }),
     source: createTableSource(store, slots, memory, analyzers),
     pacer: new Pacer(signal),
@@ -86,7 +88,7 @@ async function verifyVersions(tables: Tables, head: TableHead): Promise<void> {
       if (version === latestOf(head)) {
         await rows.verifyIdsOnce(reader)
         if (layout.fragments.length !== head.fragments || layout.schema.id !== head.schemaId) {
-          const what = `version ${version} and the state disagree about its fragments or schema`
+          const what = `version ${version} has other fragments or another schema than the catalog state says`
           await findings.note('rows', head.location, what)
         }
       }
@@ -95,7 +97,11 @@ async function verifyVersions(tables: Tables, head: TableHead): Promise<void> {
         await findings.note('rows', head.location, `version ${version}: ${damageOf(error)}`)
       } else if (!lost.has(error.key)) {
         lost.add(error.key)
-        await findings.note('layout', error.key, `${error.message}: version ${version} is replayed from it`)
+        await findings.note(
+          'layout',
+          error.key,
+          `${error.message}; the manifest of version ${version} cannot be computed without it`,
+        )
       }
     }
     await pacer.turn()
@@ -104,8 +110,9 @@ async function verifyVersions(tables: Tables, head: TableHead): Promise<void> {
 }
 
 /**
- * Compare the stored manifests of a table with a replay of its changes, as long as these exist. A missing one is no problem: it is built
- * when needed. `lost`: keys of the stored manifests to skip.
+ * Compare the stored manifests of a table with a replay of its changes, if the changes still exist. A missing stored
+ * manifest is not a problem, because it is computed when it is needed. `lost`: keys of damaged stored manifests, which
+ * were already reported.
  */
 async function verifyBases(
   { verifying, layouts, pacer }: Tables,
@@ -117,7 +124,8 @@ async function verifyBases(
     const name = parseManifestName(key)
     if (name === null || name.staging !== null) continue
     const version = Number(name.version)
-    // A location that a caller chose may hold files of others. Some files may be newer than the slot at which the root is read.
+    // Skip other files: a location that a caller chose may contain files of other programs. Also skip manifests of
+    // versions that are newer than the slot at which the root is read.
     if (version > head.mark || key !== baseKey(head.location, version)) continue
     findings.file(key, size)
     if (lost.has(key)) continue
@@ -134,15 +142,18 @@ async function verifyBases(
       continue
     }
     if (Buffer.compare(bytes, right) === 0) continue
-    // A manifest in the format of another release of Sheaf is sound; this release does not use it.
+    // A manifest in the format of another release of Sheaf is not a problem. This release does not use it.
     if ((await conditionOf(bytes, head, version, key, pacer)) === 'of another form') continue
     const [found, expected] = [crcHex(crc32(bytes)), crcHex(crc32(right))]
-    const what = `it has ${bytes.length} bytes with checksum ${found}, a replay of the log gives ${right.length} with ${expected}`
+    const what = `it has ${bytes.length} bytes with checksum ${found}, but a replay of the log gives ${right.length} bytes with checksum ${expected}`
     await findings.note('layout', key, what, () => replaced(store, key, right))
   }
 }
 
-/** Return whether a stored manifest can be read as that of a version, or is sound but in the format of another release of Sheaf. */
+/**
+ * Return the condition of a stored manifest of a version. 'of another form': it is undamaged, but has the format of
+ * another release of Sheaf.
+ */
 async function conditionOf(
   bytes: Uint8Array,
   { uuid }: TableHead,
@@ -160,13 +171,14 @@ async function conditionOf(
 }
 
 /**
- * Delete a file that is a function of the log, and write it again. No reader needs the file in between. Throws Internal if something else
- * has the name, such as a folder.
+ * Delete a file, and write it again with the bytes `bytes`. Only for files that can be computed from the log, because
+ * readers compute such a file if it is missing. Throws Internal if the key cannot be written, for example because a
+ * folder has this name.
  */
 export async function replaced(store: BlobStore, key: string, bytes: Uint8Array): Promise<void> {
   await store.delete(key)
   if ((await store.putIfAbsent(key, bytes)) === 'taken' && !isSame(await store.get(key), bytes)) {
-    throw corrupted(`${key} cannot be written: that name is taken by something else, such as a folder`)
+    throw corrupted(`${key} cannot be written, because something else has this name, for example a folder`)
   }
 }
 
@@ -185,7 +197,11 @@ async function verifyManifests({ verifying, history, pacer }: Tables, head: Tabl
       const to = Math.min(last, from + recordsAtOnce - 1)
       const records = await history.range(uuid, from, to, signal)
       if (records.length < to - from + 1) {
-        await findings.note('manifest', location, `some of the versions ${from} to ${to} have no record`)
+        await findings.note(
+          'manifest',
+          location,
+          `some of the versions ${from} to ${to} have no record in the history`,
+        )
       }
       for (const record of records) {
         findings.checked.versions++
@@ -196,7 +212,10 @@ async function verifyManifests({ verifying, history, pacer }: Tables, head: Tabl
   }
 }
 
-/** Note manifests at the location that the log does not have: a Lance engine wrote them, and no call has asked for the table since. */
+/**
+ * Report manifests at the location of a table whose versions are not in the log. An engine of Lance wrote them, and no
+ * call to Sheaf has used the table since.
+ */
 async function verifyLocation({ findings, store, signal }: Verifying, head: TableHead): Promise<void> {
   const found = await new LanceManifests(store, true).above(head, head.mark, recordsAtOnce, signal)
   for (const { version, manifest } of found) {
@@ -204,14 +223,15 @@ async function verifyLocation({ findings, store, signal }: Verifying, head: Tabl
     await findings.note(
       'manifest',
       manifest.path,
-      `the log does not have version ${version}: list the versions of table ${idText(head.id)}, which records it`,
+      `the log does not have version ${version}; to record it, list the versions of table ${idText(head.id)}`,
     )
   }
 }
 
 /**
- * Check a manifest. It has its final name, or that of its staging file if its writer died before the rename. Lance engines delete old
- * manifests without notice, but not the newest, and none with a tag.
+ * Check the manifest of a version. It has its final name, or the name of its staging file if its writer died before it
+ * renamed the file. `isNeeded`: whether the manifest must exist. Engines of Lance delete old manifests and do not
+ * report this, but they keep the newest manifest and manifests with a tag.
  */
 async function verifyManifest(
   { findings, store, signal }: Verifying,
@@ -237,7 +257,7 @@ async function verifyManifest(
     await findings.note(
       'manifest',
       path,
-      `its checksum is ${crcHex(crc32(bytes))}, but the committed one is ${crcHex(crc)}`,
+      `its checksum is ${crcHex(crc32(bytes))}, but the committed checksum is ${crcHex(crc)}`,
     )
   }
 }

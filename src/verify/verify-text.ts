@@ -1,4 +1,6 @@
-/** Checks segments of text indexes against their columns: a sample of rows must be found by its words. */
+/**
+ * Checks segments of text indexes against their columns: the index must find sampled rows by the terms of their texts.
+ */
 import { valueAt } from '../arrow/values.js'
 import { corrupted, quote, SheafError } from '../errors.js'
 import type { TextSegment } from '../indexes/text/segment.js'
@@ -10,14 +12,14 @@ import type { TableReader } from '../table/table-reader.js'
 import type { TextIndexReader } from '../table/text-index.js'
 import { columnPieces } from '../write/column-pieces.js'
 
-/** How many rows of a fragment are sampled, */
+/** Maximum number of sampled rows of a fragment. */
 const sampledRows = 4
-/** and how many words of each. */
+/** Maximum number of sampled terms of a row. */
 const sampledTerms = 4
 
 /**
- * Check a text segment. Throws Internal if the segment at `path` lacks a word of a live row that it covers. Segments whose analyzer is not
- * available here are skipped.
+ * Check the text segment at `path`. Throws Internal if the segment does not have a sampled term of a live row that
+ * it covers. Does nothing if the analyzer of the segment is not available in this process.
  */
 export async function verifyTexts(
   reader: TableReader,
@@ -35,7 +37,7 @@ export async function verifyTexts(
       for (const term of terms) {
         if (await hasRow(opened, term, own.select(0), pacer)) continue
         throw corrupted(
-          `${path} does not find row ${row} of fragment ${fragment.id} by the word ${quote(term)} of its text`,
+          `${path} does not find row ${row} of fragment ${fragment.id} by the term ${quote(term)} of its text`,
         )
       }
       await pacer.turn()
@@ -54,7 +56,10 @@ async function hasRow(segment: TextSegment, term: string, ordinal: number, pacer
   return cursor.docs.subarray(0, cursor.count).includes(ordinal)
 }
 
-/** Return some live rows of a fragment with some of their terms; none if they are not readable, which another step notes. */
+/**
+ * Return sampled live rows of a fragment with sampled terms. `covered`: rows that the segment covers. Returns an empty
+ * array if the rows are not readable, which another check reports.
+ */
 async function sampled(
   reader: TableReader,
   index: TextIndexReader,

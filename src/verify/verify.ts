@@ -1,8 +1,10 @@
 /**
- * Checks a whole root: every slot and their chain, everything that is derived from the log, and every file that a live version refers to.
- * Each is checked against its checksum in the log. Whatever can be computed again is computed again, not trusted.
+ * Checks a whole root: all slots and their chain, all files that are derived from the log, and all files to which a
+ * live version refers. Files are checked against their checksums in the log. Derived data is computed again from the
+ * log, and compared.
  *
- * Reads the root as it was at one slot. Memory holds one catalog state, and a bounded piece of everything else.
+ * The verification reads the state of the root at one slot. In memory it keeps one catalog state, and of all other data
+ * only parts of limited size.
  */
 import { catalogMachine } from '../catalog/apply.js'
 import type { CatalogState } from '../catalog/state.js'
@@ -29,7 +31,7 @@ import { verifyReplaced } from './verify-replaced.js'
 import { verifyTables } from './verify-tables.js'
 import { Overtaken, type Verifying } from './verifying.js'
 
-/** Check the root in a directory, as `verify` does. */
+/** Check the root in the directory `path`. Implements the function `verify` of the API. */
 export async function verifyAt(path: string, options: VerifyOptions = {}): Promise<Verification> {
   const store = await FileStore.open(path, { create: false, readOnly: options.repair !== true })
   const hold = async () => ({ head: Number.POSITIVE_INFINITY, release: async () => {} })
@@ -37,15 +39,16 @@ export async function verifyAt(path: string, options: VerifyOptions = {}): Promi
 }
 
 /**
- * Check an open root as it is now. A pin keeps others from deleting files of that state meanwhile. A read-only opener has no pin, so there
- * files stay only as long as orphans do.
+ * Check an open root in its newest state. A pin prevents other processes from deleting files of this state during the
+ * check. If the root was opened read-only, there is no pin. Then deleted files stay only as long as orphaned files
+ * (`keepOrphansMs`).
  */
 export async function verifyHeld(engine: Engine, options: VerifyOptions): Promise<Verification> {
   const { store, clock, source } = engine
   return verifyStore(store, () => holdNewest(engine, options.signal), options, clock, source.analyzers)
 }
 
-/** Check a root; starts again when the log was trimmed meanwhile past the slot being read. */
+/** Check a root. Starts again if maintenance deleted files that the check needs. */
 async function verifyStore(
   store: BlobStore,
   hold: () => Promise<Pick<HeldRoot, 'head' | 'release'>>,
@@ -82,7 +85,7 @@ async function verifyOnce(
   if (root !== null) checkpoints.belongTo(root)
   const found: FoundCheckpoint<CatalogState>[] = []
   for await (const each of checkpoints.each(signal)) {
-    // Whole checkpoints of later slots were written meanwhile.
+    // Skip readable checkpoints of later slots, which were written after the check began.
     if (each.slot <= last || each.error !== null) found.push(each)
   }
   const newest = found.find(({ checkpoint }) => checkpoint !== null)?.checkpoint
@@ -113,7 +116,7 @@ async function verifyOnce(
   if (repair) await writeLostCheckpoint(verifying, verified)
 }
 
-/** Return the id of the root; null if the genesis slot is missing or damaged, which `verifyLog` notes. */
+/** Return the id of the root. Returns null if the genesis slot is missing or damaged, which `verifyLog` reports. */
 async function rootOf(log: BlobLog, signal: AbortSignal | undefined): Promise<string | null> {
   const bytes = await log.read(0, signal)
   try {
@@ -124,7 +127,7 @@ async function rootOf(log: BlobLog, signal: AbortSignal | undefined): Promise<st
   }
 }
 
-/** Return the history: records from the pages of the checkpoint, and of the slots after it. */
+/** Return the history: the records in the pages of the checkpoint, and those of the slots after it. */
 async function historyOf(
   { store, slots, signal }: Verifying,
   { slot, checkpoint }: Pick<VerifiedLog, 'slot' | 'checkpoint'>,
@@ -136,7 +139,10 @@ async function historyOf(
   return history
 }
 
-/** Write a checkpoint if none was sound and a damaged one was deleted. Only possible if the log is whole. */
+/**
+ * Write a checkpoint if all checkpoints were damaged and were deleted as a repair. This is possible only if the log is
+ * whole.
+ */
 async function writeLostCheckpoint(verifying: Verifying, log: VerifiedLog): Promise<void> {
   const { checkpoints, packs, findings, signal } = verifying
   const { state, slot, checkpoint, whole } = log

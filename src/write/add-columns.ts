@@ -1,4 +1,4 @@
-/** Plans new columns of a table: their fields, and the values for existing rows. */
+/** Plans new columns of a table: their fields, and their values in existing rows. */
 import type { Batch } from '../arrow/column.js'
 import { typeFromJson } from '../arrow/schema-from-json.js'
 import type { DataType, Field, Schema } from '../arrow/types.js'
@@ -20,13 +20,16 @@ import type { ColumnsWork } from './stage-columns.js'
 /** A new column. */
 interface AddedColumn {
   readonly field: Field
-  /** Its value in existing rows. Null: all existing rows are null, so nothing is written. */
+  /**
+   * Expression for the values in existing rows. Null: the column is null in all existing rows, so no values are
+   * written.
+   */
   readonly value: BoundExpression | null
 }
 
 /**
- * Plan new columns. Throws `SchemaValidation` for names that exist or are not allowed and for values of another type,
- * `ColumnNotFound` and `InvalidInput` for expressions that cannot be bound.
+ * Plan new columns. Throws `SchemaValidation` for a name that exists or is not allowed, and for an expression whose
+ * type does not fit. Throws `ColumnNotFound` or `InvalidInput` for an expression that cannot be bound.
  */
 export function planNewColumns(
   columns: readonly NewColumn[],
@@ -49,7 +52,7 @@ function planColumn(column: NewColumn, schema: TableSchema, options: BindOptions
   const type = data_type === undefined ? undefined : typeFromJson(data_type)
   if (virtual_column !== undefined) return virtualColumns(name, virtual_column, type, schema)
   if (expression !== undefined) {
-    // An expression that is evaluated only once may read the row's offset and id.
+    // This expression is evaluated only once, so it may also read the offset and the id of the row (`sourceSchema`).
     return [withValue(bindValue(expression, name, type, sourceSchema(schema), options), name, type)]
   }
   if (computed !== undefined) {
@@ -59,15 +62,20 @@ function planColumn(column: NewColumn, schema: TableSchema, options: BindOptions
     return [{ ...made, field: { ...made.field, metadata: computedMetadata(computed) } }]
   }
   if (type !== undefined) return [{ field: { name, type, nullable: true }, value: null }]
-  throw schemaMismatch(`column ${quote(name)} is all null, and has no type`, { hint: 'give data_type' })
+  throw schemaMismatch(`column ${quote(name)} has no type, because it has no expression`, {
+    hint: 'give the type of the column',
+  })
 }
 
-/** Refuse a computed column whose value changes with every evaluation: it is computed again at every write (`InvalidInput`). */
+/**
+ * Throw `InvalidInput` if an expression, such as a random number, gives another value at each evaluation. A computed
+ * column is evaluated again when its row is written, so its values would change.
+ */
 function checkNotVolatile({ expr }: BoundExpression, name: string, written: string): void {
   if (!expr.cost.isVolatile) return
   throw invalidInput(
-    `column ${quote(name)} would change with every write: ${cut(written)} has another value each time`,
-    { hint: 'add the column by an expression: it is evaluated once' },
+    `column ${quote(name)} would change with every write, because ${cut(written)} gives another value each time`,
+    { hint: 'use an expression without computed: it is evaluated only once, when the column is added' },
   )
 }
 
@@ -90,12 +98,15 @@ function bindValue(
       : bindAssignment(text, name, type, source, options),
   )
   if (type !== undefined || value.type.kind !== 'null') return value
-  throw schemaMismatch(`column ${quote(name)} would be NULL without a type`, {
-    hint: 'give data_type, or CAST it',
+  throw schemaMismatch(`column ${quote(name)} has no type, because its expression is NULL`, {
+    hint: 'give the type of the column, or use CAST in the expression',
   })
 }
 
-/** The column `name`, or those of `outputs`. All are null until the function fills them. */
+/**
+ * Return the columns of a virtual column: the column `name`, or all columns of `outputs`. They are null until the
+ * function fills them.
+ */
 function virtualColumns(
   name: string,
   definition: NewVirtualColumn,
@@ -107,7 +118,7 @@ function virtualColumns(
   const given = [type, data_type, outputs].filter(each => each !== undefined)
   if (given.length !== 1) {
     throw schemaMismatch(`virtual column ${quote(name)} needs exactly one type`, {
-      hint: 'give data_type, or outputs where the function fills several columns',
+      hint: 'give the type of the column, or outputs if the function fills several columns',
     })
   }
   if (outputs === undefined) {
@@ -116,7 +127,10 @@ function virtualColumns(
   }
   return outputs.map(({ column, struct_field, data_type, nullable, metadata = {} }): AddedColumn => {
     if (!nullable) {
-      throw schemaMismatch(`column ${quote(column)} is null until it is filled`, { hint: 'make it nullable' })
+      throw schemaMismatch(
+        `column ${quote(column)} must be nullable, because it is null until the function fills it`,
+        { hint: 'make the column nullable' },
+      )
     }
     checkFree(Object.keys(metadata))
     const all = { ...metadata, ...virtualMetadata(definition, struct_field) }
@@ -124,7 +138,7 @@ function virtualColumns(
   })
 }
 
-/** Return how to compute the new columns for existing rows; null if none has values. */
+/** Return the work of computing the new columns in existing rows. Returns null if all new columns are null there. */
 export function addedValues(added: readonly AddedColumn[]): ColumnsWork | null {
   const columns = added.flatMap(({ field, value }) => (value === null ? [] : [{ field, value }]))
   if (columns.length === 0) return null

@@ -1,7 +1,7 @@
 /**
- * Plans alterations of columns: the new schema, and conditions that the existing rows must meet.
+ * Plans alterations of columns: computes the new schema, and conditions that the existing rows must meet.
  *
- * All names in one call are the old names, so that `a` and `b` can be swapped.
+ * All paths in one call use the names before the call. So one call can swap the names `a` and `b`.
  */
 
 import { typeFromJson } from '../arrow/schema-from-json.js'
@@ -24,20 +24,25 @@ import { checkNames } from './conform.js'
 import { checkFree, definingPart, definitionOf, isMaintained, redefined } from './definitions.js'
 import { checkCastable } from './reshape-columns.js'
 
-/** A condition that no row may fulfil. */
+/** A condition that makes an alteration fail if it is true for any row. */
 export interface Obstacle {
+  /** Path of the altered column, for messages. */
   readonly path: string
-  /** SQL over the columns before the change. */
+  /** SQL condition over the columns before the alteration. */
   readonly condition: string
 }
 
-/** The new schema and the conditions for it. */
+/** The new schema of a table, and the conditions that prevent it. */
 interface Alterations extends NumberedSchema {
-  /** Columns that shall no longer be nullable: refused if a row is null. */
+  /** One condition for each column that becomes non-nullable: the alteration fails if a row is null there. */
   readonly obstacles: readonly Obstacle[]
 }
 
-/** Plan alterations. Throws `ColumnNotFound`, `SchemaValidation` for taken names or impossible types, `InvalidInput` for conflicts. */
+/**
+ * Plan alterations. `firstField`: the id of the next new field. Throws `ColumnNotFound` for an unknown path. Throws
+ * `SchemaValidation` for a name that exists or a type without a cast. Throws `InvalidInput` for alterations that
+ * conflict with each other.
+ */
 export function planAlterations(
   alterations: readonly ColumnAlteration[],
   schema: TableSchema,
@@ -55,14 +60,17 @@ export function planAlterations(
   for (const { path, rename, nullable, data_type, virtual_column } of alterations) {
     const chain = findField(schema, path)
     const node = chain.at(-1)!
-    if (edits.has(node.id)) throw invalidInput(`column ${quote(path)} is altered twice`)
+    if (edits.has(node.id)) throw invalidInput(`one call cannot alter column ${quote(path)} twice`)
     if (nullable === false && node.nullable) obstacles.push({ path, condition: isNullCondition(chain) })
     const type = data_type === undefined ? null : typeFromJson(data_type)
     if (type !== null) {
       if (definitionOf(node) !== null) {
-        throw schemaMismatch(`the type of column ${quote(path)} follows from its definition`, {
-          hint: 'drop the column, and add it with another type',
-        })
+        throw schemaMismatch(
+          `the type of column ${quote(path)} cannot be altered, because its definition determines the type`,
+          {
+            hint: 'drop the column, and add it with another type',
+          },
+        )
       }
       checkCastable(typeOf(node), type, path)
       retyped.add(node.id)
@@ -78,17 +86,19 @@ export function planAlterations(
       .slice(0, -1)
       .find(({ id }) => retyped.has(id))
     if (outer !== undefined)
-      throw invalidInput(`column ${quote(path)} is altered, and so is the type of ${quote(outer.name)}`)
+      throw invalidInput(
+        `one call cannot alter column ${quote(path)} and the type of ${quote(outer.name)}, which contains it`,
+      )
   }
   return { schema: withEdits(schema, edits), nextField, obstacles }
 }
 
-/** Change the inputs or the function of a virtual column. Throws `ColumnNotFound` for unknown inputs. */
+/** Change the inputs or the function of a virtual column. Throws `ColumnNotFound` for an unknown input column. */
 function redefine(node: FieldNode, changes: AlteredVirtualColumn, schema: TableSchema): FieldNode {
   const definition = definitionOf(node)
   if (definition?.kind !== 'virtual') {
     throw schemaMismatch(`column ${quote(node.name)} is not a virtual column`, {
-      hint: 'add one with virtual_column',
+      hint: 'only a column that was added with virtual_column can be altered with virtual_column',
     })
   }
   const given = Object.entries(changes).filter(([, value]) => value !== undefined)
@@ -96,30 +106,42 @@ function redefine(node: FieldNode, changes: AlteredVirtualColumn, schema: TableS
   for (const path of column.input_columns) {
     const input = findField(schema, path)[0]!
     if (input.id < node.id || !isMaintained(input)) continue
-    throw schemaMismatch(`column ${quote(path)} may itself be computed from ${quote(node.name)}`, {
-      hint: 'the inputs of a column must be older than the column',
-    })
+    throw schemaMismatch(
+      `column ${quote(path)} cannot be an input of ${quote(node.name)}, because it may be computed from it`,
+      {
+        hint: 'a computed or virtual input must be older than the column',
+      },
+    )
   }
   return { ...node, metadata: redefined(node.metadata ?? {}, definition.column, column) }
 }
 
-/** Return the schema without some columns or struct fields. Throws `ColumnNotFound`, or `SchemaValidation` if no column would be left. */
+/**
+ * Return the schema without the columns or struct fields at `paths`. Throws `ColumnNotFound` for an unknown path, and
+ * `SchemaValidation` if no column would be left.
+ */
 export function withoutColumns(schema: TableSchema, paths: readonly string[]): TableSchema {
   const edits = new Map<number, FieldEdit>()
   for (const path of paths) edits.set(findField(schema, path).at(-1)!.id, () => null)
   const now = withEdits(schema, edits)
   if (now.fields.length > 0) return now
-  throw schemaMismatch('a table needs a column, and this would drop the last one', { hint: 'drop the table' })
+  throw schemaMismatch('the last column of a table cannot be dropped', { hint: 'drop the table instead' })
 }
 
-/** A change of a field's metadata: values to set, null to remove. `replace`: remove all other keys. */
+/**
+ * A change of a field's metadata. The value null removes a key. `replace`: whether to remove all keys that `metadata`
+ * does not have; default: false.
+ */
 interface MetadataUpdate {
   readonly path: string
   readonly metadata: Readonly<Record<string, string | null>>
   readonly replace?: boolean | undefined
 }
 
-/** Change metadata of fields; return the new schema and their new metadata. Throws `ColumnNotFound` for unknown columns. */
+/**
+ * Change the metadata of fields. Returns the new schema, and by path the new metadata of the changed fields. Throws
+ * `ColumnNotFound` for an unknown path.
+ */
 export function withFieldMetadata(
   schema: TableSchema,
   updates: readonly MetadataUpdate[],
@@ -159,18 +181,21 @@ function withEdits(schema: TableSchema, edits: ReadonlyMap<number, FieldEdit>): 
 function checkStructs({ type, children }: FieldNode, path: string): void {
   if (type.kind === 'struct') {
     if (children.length === 0)
-      throw schemaMismatch(`column ${quote(path)} would have no fields left`, { hint: 'drop it' })
+      throw schemaMismatch(`the last field of column ${quote(path)} cannot be dropped`, {
+        hint: 'drop the column instead',
+      })
     const names = new Set<string>()
     for (const { name } of children) {
       if (name === '') throw schemaMismatch(`a field of ${quote(path)} has an empty name`)
-      if (names.has(name)) throw schemaMismatch(`${quote(path)} has a field ${quote(name)} already`)
+      if (names.has(name))
+        throw schemaMismatch(`column ${quote(path)} already has a field named ${quote(name)}`)
       names.add(name)
     }
   }
   for (const child of children) checkStructs(child, `${path}.${child.name}`)
 }
 
-/** SQL that is true if a field is null and its enclosing structs are not. */
+/** Return an SQL condition that is true if a field is null and the structs that contain it are not null. */
 function isNullCondition(chain: readonly FieldNode[]): string {
   const path = (depth: number) =>
     chain

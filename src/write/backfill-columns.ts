@@ -1,4 +1,4 @@
-/** Computes columns from their definition, in all rows or in some. */
+/** Fills columns in existing rows with the values of their definition (a computed expression or a function). */
 import type { Batch } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
 import { takeBatch, takeColumn } from '../arrow/take.js'
@@ -15,18 +15,19 @@ import { definitionOf } from './definitions.js'
 import { type DeriveOptions, type Deriver, deriving } from './derive.js'
 import type { ColumnsWork } from './stage-columns.js'
 
-/** Which rows to fill, and how. */
+/** Options of `backfilledValues`. */
 interface BackfillOptions {
-  /** Rows for which it is not true keep their values. Null: all rows are filled. */
+  /** Condition for the rows to fill. The other rows keep their values. Null: all rows are filled. */
   readonly filter: BoundExpression | null
   /** Maximum number of parallel calls of a function. */
   readonly concurrency: number | undefined
+  /** Called with the number of rows that were processed. */
   readonly progress: (rows: number) => void
-  /** Called with the number of rows that got values. */
+  /** Called with the number of rows that were filled. */
   readonly filled: (rows: number) => void
 }
 
-/** Return how to fill `fields`, which share one definition. */
+/** Return the work of filling the columns `fields`, which have the same definition. */
 export function backfilledValues(
   reader: TableReader,
   fields: readonly TableField[],
@@ -55,7 +56,7 @@ export function backfilledValues(
   }
 }
 
-/** Replace the values of the rows `chosen` by those of `made`. */
+/** Return the columns `names` of `rows`, with the values of `made` in the rows `chosen`. */
 function patched(rows: Batch, names: readonly string[], chosen: Uint32Array, made: Batch): Batch {
   const positions = Uint32Array.from({ length: rows.length }, (_, row) => row)
   for (const [i, row] of chosen.entries()) positions[row] = rows.length + i

@@ -1,4 +1,7 @@
-/** Turns staged rows into a `Change`: numbers fragments and rows, given the state that the entry will follow. */
+/**
+ * Builds the `Change` of a commit from staged rows. Gives numbers to the new fragments and rows. The numbers depend on
+ * the state of the table that the commit follows, so a commit that is retried builds its change again.
+ */
 import { latestOf, type TableHead } from '../catalog/state.js'
 import type {
   AddedColumns,
@@ -19,55 +22,67 @@ import type { ChangeKind } from '../protocol/change-kind.js'
 import type { Draft } from './stage.js'
 import type { IdsDraft, RunsContent, RunsDraft } from './stage-runs.js'
 
-/** Rows that keep their ids from other fragments. */
+/** A staged fragment with existing rows, which keep their row ids. */
 export interface MovedDraft {
   readonly draft: Draft
   readonly ids: IdsDraft
 }
 
-/** Columns for all rows of an existing fragment, in batches of the same lengths as the fragment has. */
+/**
+ * Staged columns for all rows of an existing fragment. Their record batches have the same lengths as those of the
+ * fragment.
+ */
 export interface ColumnsDraft {
   readonly fragment: number
   readonly draft: Draft
 }
 
-/** A run of fragments that other fragments replace, at the same position in the table. */
+/** Adjacent fragments, and the fragments that replace them at the same position in the table. */
 export interface MovePart {
-  /** The replaced fragments: consecutive. */
+  /** The replaced fragments, which are adjacent in the table. */
   readonly from: readonly Fragment[]
-  /** Ids of those in `from` that the table has lost meanwhile. */
+  /** Ids of the fragments of `from` that the newest version no longer has, because all their rows were deleted. */
   readonly gone: readonly number[]
-  /** The live rows of `from`, in order. */
+  /** The new fragments: the rows of `from` that were live when the compaction began, in the same order. */
   readonly moved: readonly MovedDraft[]
-  /** Rows deleted after they were written, by offset in their draft. */
+  /** By new fragment: offsets of the rows that were deleted after the compaction began. */
   readonly dead: ReadonlyMap<MovedDraft, RunsDraft>
 }
 
 /** The parts of a change, before its fragments and rows have numbers. */
 export interface ChangeParts {
   readonly kind: ChangeKind
-  /** New rows. */
+  /** Fragments with new rows. */
   readonly drafts?: readonly Draft[]
-  /** Existing rows with new values. Their old positions are among `dead` or `drop`. */
+  /**
+   * Fragments with existing rows that have new values. `dead` or `drop` must delete the rows at their old positions.
+   */
   readonly moved?: readonly MovedDraft[]
+  /** The results of compactions. */
   readonly moves?: readonly MovePart[]
+  /** Merged deletion vectors. */
   readonly folded?: readonly FoldedDead[]
+  /** New columns of existing fragments. */
   readonly columns?: readonly ColumnsDraft[]
-  /** Changes of the table's indexes. `idOf` returns the fragment id of a moved draft. */
+  /** Returns the changes of the table's indexes. `idOf` returns the id of a new fragment of `moves`. */
   readonly indexes?: (idOf: (draft: MovedDraft) => number) => readonly IndexChange[]
   readonly restore?: Change['restore']
-  /** Ids of the fields in the drafts, in order. */
+  /** Ids of the fields of the staged columns, in the order of the columns. */
   readonly fields?: readonly number[]
+  /** Ids of fragments to remove. */
   readonly drop?: readonly number[]
-  /** `moved` may have new rows with ids below this number. */
+  /** Minimum id of later rows. It is above the ids in `moved`, which contains new rows when a view is refreshed. */
   readonly nextRow?: number
-  /** Offsets of deleted rows, by fragment. */
+  /** By fragment id: offsets of the rows to delete. */
   readonly dead?: ReadonlyMap<number, RunsDraft>
-  /** A new schema, with the field counter after it. */
+  /** The new schema, and the id of the next new field after it. */
   readonly schema?: { readonly schema: TableSchema; readonly nextField: number }
 }
 
-/** Build the change that the parts describe. `firstBlob`: the number that the first of `blobs` will have in the slot. */
+/**
+ * Build the change that the parts describe. Returns it with its inline blobs. `firstBlob`: the number that the first of
+ * these blobs will have in the slot.
+ */
 export function buildChange(
   head: TableHead,
   parts: ChangeParts,
@@ -124,7 +139,7 @@ export function buildChange(
   return { change, blobs: numbering.blobs }
 }
 
-/** Gives numbers to the fragments and blobs of a change. */
+/** The counters for the fragments and blobs of a change. */
 class Numbering {
   readonly blobs: Uint8Array[] = []
   nextFragment: number
@@ -172,12 +187,12 @@ class Numbering {
   }
 }
 
-/** The inverse of `zonesByField`. */
+/** Convert zone maps by field id into zone maps by column number. `fields`: ids of the columns' fields. */
 export function zonesByColumn(zones: ZoneRecords, fields: readonly number[]): Draft['zones'] {
   return new Map(Object.entries(zones).map(([field, zone]) => [fields.indexOf(Number(field)), zone]))
 }
 
-/** Convert zones by column into zones by field id. */
+/** Convert zone maps by column number into zone maps by field id. `fields`: ids of the columns' fields. */
 export function zonesByField(zones: Draft['zones'], fields: readonly number[]): ZoneRecords {
   return Object.fromEntries([...zones].map(([column, zone]) => [fields[column]!, zone]))
 }

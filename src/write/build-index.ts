@@ -1,6 +1,7 @@
 /**
- * Builds index segments over rows of a table, including deleted rows: queries check which rows are live (STORAGE S12). Text
- * segments leave deleted rows out, because their terms would count in scores. So versions in which these rows are live must not use them.
+ * Builds index segments over rows of a table. Scalar and vector segments include deleted rows, because queries check
+ * which rows are live (STORAGE S12). Text segments have no terms of deleted rows, because these terms would affect the
+ * scores. So versions in which these rows are live must not use the text segments.
  */
 import type { Column } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
@@ -26,12 +27,12 @@ import { sortColumn } from './sort-column.js'
 import { newFileName, type StageTarget } from './stage.js'
 import type { Stretch } from './stretch.js'
 
-/** Maximum rows of a segment: with more, steps that cannot pause would block the event loop too long. */
+/** Maximum rows of a segment. With more rows, some steps, which cannot pause, would block the event loop too long. */
 export const segmentRows = 2 ** 21
-/** Maximum bytes of the values of a segment: values and their order are in memory together. */
+/** Maximum bytes of the values of a segment. The build keeps all values and their sorted copy in memory. */
 const segmentBytesMax = 128 * 1024 * 1024
 
-/** Build segments over rows, in the order of the stretches; none for no rows. */
+/** Build segments over rows, in the order of the stretches. Returns an empty array if there are no rows. */
 export async function buildSegments(
   reader: TableReader,
   index: Pick<TableIndex, 'kind' | 'field' | 'vector' | 'text'>,
@@ -90,7 +91,7 @@ function sliced(piece: ColumnPiece, from: number, rows: number): ColumnPiece {
   return { ...piece, at: piece.at + from, values: sliceColumn(piece.values, from, rows) }
 }
 
-/** The rows of one segment. */
+/** The values and the row mapping of the next segment. */
 class Gathered {
   readonly values: Column[] = []
   readonly cover: CoverItem[] = []

@@ -1,5 +1,5 @@
-/** Progress of index builds. */
+/** Reports the progress of index builds. */
 import type { VectorBuildPhase } from '../indexes/vector/build.js'
 
-/** Progress of an index build: number of rows that the phase has done. */
+/** A callback for the progress of an index build. `done`: number of rows that the phase `phase` has processed. */
 export type BuildProgress = (done: number, phase: 'sorting' | VectorBuildPhase) => void

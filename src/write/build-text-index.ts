@@ -12,8 +12,8 @@ import { coverOf, cutStretches, type Stretch } from './stretch.js'
 import { countLiveRows, textInput } from './text-input.js'
 
 /**
- * Build segments over stretches, in that order; none for no rows. Deleted rows get no terms, so versions in which these rows are
- * live must not use the segments.
+ * Build segments over rows, in the order of the stretches. Returns an empty array if there are no rows. The segments
+ * have no terms of deleted rows. So versions in which these rows are live must not use the segments.
  */
 export async function buildTextSegments(
   reader: TableReader,

@@ -1,4 +1,4 @@
-/** Builds segments of vector indexes, or extends a segment (STORAGE S12). */
+/** Builds segments of vector indexes, or adds rows to an existing segment (STORAGE S12). */
 import { assert } from '../errors.js'
 import { type BaseSegment, buildSegment, maxSegmentRows } from '../indexes/vector/build.js'
 import type { VectorSpec } from '../indexes/vector/kind.js'
@@ -24,8 +24,9 @@ import { endsOfLists, listedInput, vectorInput } from './vector-input.js'
 export interface RowsToIndex {
   readonly stretches: readonly Stretch[]
   /**
-   * A vector segment to extend: the new segment has its rows first, then all others, and replaces it. Its rows keep their
-   * ordinals, and the valid parts of its row mapping stay valid.
+   * A vector segment to extend. Null: only new segments are built. The result is one segment that replaces `base`. It
+   * has the rows of `base` first, with the same ordinals, then the rows of `stretches`. So the valid parts of the row
+   * mapping of `base` are also valid for the result.
    */
   readonly base: CoveredSegment | null
 }
@@ -37,7 +38,10 @@ export interface BuildOptions {
   readonly progress?: BuildProgress
 }
 
-/** Build segments over stretches, in that order; none for no rows. `base` must have space for all rows. */
+/**
+ * Build segments over rows, in the order of the stretches. Returns an empty array if there are no rows. If `base` is
+ * not null, the rows of `base` and `stretches` together must fit into one segment.
+ */
 export async function buildVectorSegments(
   reader: TableReader,
   index: Pick<TableIndex, 'kind' | 'field' | 'vector'>,
@@ -91,7 +95,10 @@ interface ListedRows {
   readonly stretches: readonly Stretch[]
 }
 
-/** `most`: maximum vectors of a segment. A single row may have more. */
+/**
+ * Build segments over a column of lists. `most`: maximum vectors of a segment. A segment of one row may have more
+ * vectors.
+ */
 async function buildListedSegments(
   { reader, chain, stretches }: ListedRows,
   spec: VectorSpec,
@@ -101,17 +108,17 @@ async function buildListedSegments(
 ): Promise<readonly IndexSegment[]> {
   const ends = await endsOfLists(reader, chain, stretches, pacer)
   const before = (row: number) => ends[row - 1] ?? 0
-  const room = (row: number) =>
+  const rowsFrom = (row: number) =>
     Math.max(1, partitionPoint(ends.length, each => ends[each]! <= before(row) + most) - row)
   const segments: IndexSegment[] = []
   let row = 0
-  for (const list of cutInto(stretches, room)) {
+  for (const list of cutInto(stretches, rowsFrom)) {
     const first = row
     const rows = rowsIn(list)
     row += rows
     const own = Uint32Array.from(ends.subarray(first, row), end => end - before(first))
     const vectors = own.at(-1)!
-    // Progress is reported in rows, so convert from vectors.
+    // The build counts vectors, but progress is reported in rows.
     const share = rows / Math.max(1, vectors)
     const stored = await storeSegment(
       await buildSegment(
@@ -135,7 +142,7 @@ async function opened(segment: IndexSegment, { store, location }: StageTarget): 
   return { rows: segment.rows, file: await openSectionFile(store, path, segment) }
 }
 
-/** Number of rows with a vector, from which partitions and codes were trained. */
+/** Read the number of vectors of a stored segment. The partitions and codes of the segment were trained on them. */
 async function vectorsOf(
   stored: Pick<IndexSegment, 'file' | 'bytes' | 'crc'>,
   { store, location }: StageTarget,
@@ -144,7 +151,10 @@ async function vectorsOf(
   return (footer.head as unknown as Pick<SegmentHead, 'facts'>).facts.vectors
 }
 
-/** The valid part of a segment's row mapping. A file may be named by one change only (STORAGE S7), so lists of lost rows are copied. */
+/**
+ * Return the valid part of a segment's row mapping, for use in a new segment. Copies the files with its deleted rows,
+ * because only one change may name a file (STORAGE S7).
+ */
 async function keptItems(
   { items }: CoveredSegment,
   target: StageTarget,

@@ -1,4 +1,4 @@
-/** Calls functions of the application to fill columns. */
+/** Calls functions of the application, which compute the values of virtual columns. */
 import type { Batch, Column } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
 import { rowsToBatches } from '../arrow/rows.js'
@@ -11,29 +11,32 @@ import { Pacer } from '../primitives/pacer.js'
 import { columnAt } from '../sql/batch-columns.js'
 import { type ColumnFunction, type FunctionCall, type FunctionInput, functionKey } from './functions.js'
 
-/** An input column: its path, which is its name for the function, and the field names of the path. */
+/** An input column of a function. `path`: its key in the function's argument. `names`: the field names of the path. */
 interface InputColumn {
   readonly path: string
   readonly names: readonly string[]
 }
 
-/** A column that gets the result, or one field of it. */
+/** A column that the function fills. `structField`: the field of the result to store; null: the whole result. */
 interface OutputColumn {
   readonly field: Field
   readonly structField: string | null
 }
 
-/** How to call a function. */
+/** Options of `callFunction`. */
 interface CallingOptions {
   /** Number of the first row in error messages. */
   readonly firstRow: number
   /** Maximum number of parallel calls of an asynchronous function. */
   readonly concurrency: number
-  /** Second argument of the function. */
+  /** The second argument of the function. */
   readonly call: FunctionCall
 }
 
-/** Call a function for some rows; return its columns. Throws `InvalidInput` for a failed row, `SchemaValidation` for a wrong type. */
+/**
+ * Call a function for rows. Returns the values of `outputs`. Throws `InvalidInput` if a call fails, and
+ * `SchemaValidation` if a result does not fit the type of its column.
+ */
 export async function callFunction(
   called: ColumnFunction,
   inputs: readonly InputColumn[],
@@ -74,7 +77,7 @@ async function valuesOf(
   const values = await called.call(rows, call)
   if (Array.isArray(values) && values.length === rows.length) return values
   throw invalidInput(
-    `it returned ${Array.isArray(values) ? `${values.length} values` : quote(values)} for ${rows.length} rows`,
+    `it must return an array with one value per row, but returned ${Array.isArray(values) ? `${values.length} values` : quote(values)} for ${rows.length} rows`,
   )
 }
 
@@ -103,13 +106,13 @@ async function columnOf(
   } catch (error) {
     if (!(error instanceof SheafError)) throw error
     throw schemaMismatch(
-      `column ${quote(field.name)} cannot hold what function ${quote(functionKey(called))} returned, counted from row ${firstRow}: ${error.message}`,
+      `column ${quote(field.name)} cannot store a value that function ${quote(functionKey(called))} returned for the rows from ${firstRow} on: ${error.message}`,
       { cause: error },
     )
   }
 }
 
-/** Rows converted between two turns of the event loop. */
+/** Maximum number of rows that are converted before the event loop continues. */
 const pieceRows = 1024
 
 async function* inPieces<T>(rows: readonly T[]): AsyncGenerator<readonly T[]> {

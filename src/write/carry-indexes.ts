@@ -1,6 +1,8 @@
 /**
- * Updates the row mappings of index segments after a compaction. A compaction keeps the order of rows. So each stretch of a
- * segment's rows in an old fragment becomes a stretch in the new fragment, without the deleted rows (STORAGE S12).
+ * Updates the row mappings of index segments after a compaction (STORAGE S12). A compaction keeps the order of rows. So
+ * consecutive rows of an old fragment stay consecutive in the new fragment, except that deleted rows are missing. An
+ * item of a row mapping covers consecutive rows, and becomes one item in each new fragment that contains some of these
+ * rows.
  */
 import { type CoveredSegment, coverAt, fragmentsById } from '../manifest/index-cover.js'
 import type { Layout } from '../manifest/layout.js'
@@ -15,7 +17,7 @@ import type { Compacted } from './compact.js'
 import type { StageTarget } from './stage.js'
 import { storeRuns } from './stage-runs.js'
 
-/** A stretch of a segment's rows, in a draft of a fragment. */
+/** An item of the new row mapping: consecutive rows of a segment in a new fragment, which has no id yet. */
 interface CarriedItem {
   readonly first: number
   readonly count: number
@@ -24,7 +26,7 @@ interface CarriedItem {
   readonly gone: CoverItem['gone'] | undefined
 }
 
-/** The effect of a compaction on one segment. */
+/** The change of one segment's row mapping: items in the fragments `from` are replaced by the items `to`. */
 interface CarriedSegment {
   readonly index: string
   readonly segment: string
@@ -32,10 +34,12 @@ interface CarriedSegment {
   readonly to: readonly CarriedItem[]
 }
 
-/** The effects on all segments, before the new fragments have numbers. */
+/** The changes of all row mappings. The new fragments do not have ids yet. */
 type CarriedIndexes = readonly CarriedSegment[]
 
-/** Compute the new row mappings of a version. `compacted`: the compactions that will be committed on the version. */
+/**
+ * Compute the changes of a version's row mappings. `compacted`: the compactions that will be committed on the version.
+ */
 export async function carriedIndexes(
   source: TableSource,
   layout: Layout,
@@ -54,7 +58,7 @@ export async function carriedIndexes(
   return carried
 }
 
-/** Convert to changes of indexes. `idOf`: the fragment id of a draft. */
+/** Convert changes of row mappings to changes of indexes for a commit. `idOf` returns the id of a new fragment. */
 export function movedIndexes(
   carried: CarriedIndexes,
   idOf: (draft: MovedDraft) => number,
@@ -71,9 +75,11 @@ export function movedIndexes(
   }))
 }
 
-/** New positions of the rows of a fragment. */
+/** An old fragment of a compaction, with the facts that determine the new positions of its rows. */
 interface MovedFragment {
+  /** Offsets of the live rows. */
   readonly survivors: Bitset
+  /** The result of `survivors.ranks()`, which makes counting of live rows fast. */
   readonly ranks: Uint32Array
   /** Number of rows in the new fragments before the rows of this fragment. */
   readonly before: number
@@ -84,9 +90,9 @@ class Carrier {
   readonly #source: TableSource
   readonly #target: StageTarget
   readonly #pacer: Pacer
-  /** By fragment id. */
+  /** By id: the old fragments of the compactions. */
   readonly #moved = new Map<number, MovedFragment>()
-  /** Cache of stretches that several indexes share. */
+  /** Cache of computed items. Several indexes often cover the same rows. */
   readonly #pieces = new Map<string, readonly CarriedItem[]>()
 
   constructor(source: TableSource, compacted: readonly Compacted[], target: StageTarget, pacer: Pacer) {
@@ -110,7 +116,7 @@ class Carrier {
       const moving = segment.cover.filter(isMoving)
       if (moving.length === 0) continue
       const to: CarriedItem[] = []
-      // Only valid items: rows that were invalid in the old mapping stay out.
+      // `items` are the valid items of the old row mapping. Rows of invalid items are not in the new row mapping.
       for (const item of items.filter(isMoving)) {
         for (const piece of await this.#carry(item)) append(to, piece)
         await this.#pacer.turn()
@@ -132,13 +138,13 @@ class Carrier {
     return pieces.map(piece => ({ ...piece, first: first + piece.first }))
   }
 
-  /** Positions relative to the item's first row. */
+  /** Compute the new items for an item. Their `first` is relative to the first row of the item. */
   async #piecesOf(item: CoverItem, moved: MovedFragment): Promise<readonly CarriedItem[]> {
     const gone = await this.#deletedRows(item, moved)
     const { at, count } = item
     const start = moved.before + moved.survivors.rank(at, moved.ranks)
     const pieces: CarriedItem[] = []
-    /** The item's rows before `row` have positions; `kept` of these rows are live. */
+    // The first `row` rows of the item are already in `pieces`. `kept` of them are live.
     let row = 0
     let kept = 0
     let draftStart = 0
@@ -166,7 +172,7 @@ class Carrier {
     return pieces
   }
 
-  /** The deleted rows of an item, ascending, relative to its first row. */
+  /** Return the deleted rows of an item in ascending order. Row numbers are relative to the first row of the item. */
   async #deletedRows({ count, at, gone }: CoverItem, { survivors }: MovedFragment): Promise<Uint32Array> {
     const before =
       gone === undefined
@@ -191,10 +197,13 @@ class Carrier {
   }
 }
 
-/** Rows processed between two checks of the clock. */
+/** Number of rows that are processed before the pacer checks whether to pause. */
 const rowsAtOnce = 64 * 1024
 
-/** The row after the `most`-th row from `row` on that is not in `gone`; `count` if there are fewer. */
+/**
+ * Return the end of a range from `row` on with `most` rows that are not in `gone`. Returns `count` if there are fewer
+ * such rows.
+ */
 function rowAfter(gone: Uint32Array, row: number, count: number, most: number): number {
   let left = most
   let next = gone.findIndex(each => each >= row)
@@ -216,7 +225,7 @@ function numbersOf(runs: NumberRuns): Uint32Array {
   return numbers
 }
 
-/** Append a stretch; join it with the last one if it continues that. */
+/** Append an item. If it continues the last item without a gap, extend the last item instead. */
 function append(items: CarriedItem[], item: CarriedItem): void {
   const last = items.at(-1)
   const goesOn =

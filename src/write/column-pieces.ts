@@ -1,4 +1,4 @@
-/** Reads a field, also inside structs, of consecutive rows. */
+/** Reads the values of one field in consecutive rows. The field may be inside structs. */
 import type { Column } from '../arrow/column.js'
 import { sliceColumn } from '../arrow/slice.js'
 import type { FieldNode } from '../manifest/field-node.js'
@@ -9,18 +9,22 @@ import { columnAt } from '../sql/batch-columns.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import type { Stretch } from './stretch.js'
 
-/** Values of consecutive rows of a fragment. */
+/** The values of a field in consecutive rows of a fragment. */
 export interface ColumnPiece {
   readonly fragment: Fragment
-  /** The file that has the values. */
+  /** Name of the data file with the values. */
   readonly file: string
+  /** Offset of the first row in the fragment. */
   readonly at: number
   readonly values: Column
-  /** The part that has the rows. */
+  /** The part (record batch) with the rows. */
   readonly part: Part
 }
 
-/** Stream one piece per part of the stretch, including deleted rows. `chain`: fields from the column down to the field. */
+/**
+ * Yield one piece for each part that contains rows of the stretch. The pieces include deleted rows. `chain`: the fields
+ * from the column down to the field.
+ */
 export async function* columnPieces(
   reader: TableReader,
   chain: readonly FieldNode[],

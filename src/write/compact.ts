@@ -1,6 +1,6 @@
 /**
- * Writes the live rows of fragments into fewer fragments, with the same order and ids. Then adapts the result to a newer version
- * of the table.
+ * Writes the live rows of fragments into fewer fragments. The rows keep their order and ids. The compaction reads one
+ * version. If the table has a newer version at the commit, `carriedOver` adapts the result to it.
  */
 import type { Batch } from '../arrow/column.js'
 import { asBytes, batchBytes } from '../arrow/layout.js'
@@ -20,19 +20,21 @@ import { InlineRoom } from './inline-room.js'
 import { inlineBytes, type StageTarget, stageIntoFiles } from './stage.js'
 import { type RunsDraft, stageIds, stageRuns, storeRuns } from './stage-runs.js'
 
-/** Maximum rows and bytes that are copied without a pause. */
+/** Maximum number of rows, and of bytes, that are copied without a pause. */
 const rowsAtOnce = 8 * 1024
 const bytesAtOnce = 1024 * 1024
 
 /** The result of a compaction. */
 export interface Compacted {
+  /** The old fragments. */
   readonly from: readonly Fragment[]
-  /** The live rows of each fragment, by offset. */
+  /** For each old fragment: offsets of its live rows. */
   readonly survivors: readonly Bitset[]
+  /** The new fragments. */
   readonly moved: readonly MovedDraft[]
 }
 
-/** Write the live rows of `from`: consecutive fragments of the version. */
+/** Write the live rows of `from`, which are adjacent fragments of the reader's version, into new fragments. */
 export async function compactFragments(
   reader: TableReader,
   from: readonly Fragment[],
@@ -51,7 +53,7 @@ export async function compactFragments(
   const { drafts } = await stageIntoFiles(batches(), arrowSchema(reader.schema), target, pacer)
   const all = joinNumbers(Float64Array, ids)
   const moved: MovedDraft[] = []
-  // No row ids go inline: compaction must not keep old slots in use.
+  // Store row ids only in files, because inline row ids would keep the slot of this commit in use.
   const room = new InlineRoom(inlineBytes)
   let first = 0
   for (const draft of drafts) {
@@ -94,8 +96,8 @@ async function* liveBatches(
 }
 
 /**
- * Adapt a compaction to a newer version, in which some of its rows may be deleted. Null if the version no longer has its
- * fragments, or has other columns: then the compaction is discarded.
+ * Adapt a compaction to a newer version, in which more of its rows may be deleted. Returns null if the old fragments
+ * are gone, are no longer adjacent, or have other columns. Then the caller must discard the compaction.
  */
 export async function carriedOver(
   { from, survivors, moved }: Compacted,
@@ -105,7 +107,8 @@ export async function carriedOver(
 ): Promise<MovePart | null> {
   const now = new Map(newer.layout.fragments.map(fragment => [fragment.id, fragment]))
   const gone = from.map(({ id }) => id).filter(id => !now.has(id))
-  // The new fragments must fit into adjacent positions: a restore may have brought back a fragment between the old ones.
+  // The new fragments take the positions of the old fragments, so there must not be more of them, and the old fragments
+  // must be adjacent. A restore may have brought back a fragment between them.
   if (gone.length === from.length || moved.length > from.length - gone.length) return null
   const positions = new Map(newer.layout.fragments.map(({ id }, place) => [id, place]))
   const left = from.map(({ id }) => positions.get(id)).filter(place => place !== undefined)
@@ -116,7 +119,7 @@ export async function carriedOver(
     const live = survivors[i]!
     const later = now.get(fragment.id)
     if (later !== undefined && !(sameFiles(fragment, later) && onlyLostRows(fragment, later))) return null
-    // A fragment that is gone has lost all its rows.
+    // A fragment that is gone has no live rows.
     if (later === undefined || later.dead.count !== fragment.dead.count) {
       const still = later === undefined ? null : (await newer.liveIn(later, pacer)).asBits()
       const lost = (still === null ? live.clone() : live.clone().andNot(still)).toIndices()
@@ -129,7 +132,7 @@ export async function carriedOver(
   return { from, gone, moved, dead }
 }
 
-/** Deleted rows by draft. `died`: numbered through all drafts. */
+/** Stage the deleted rows of each new fragment. `died`: numbers of the deleted rows, counted over all new fragments. */
 async function deadByDraft(
   died: Uint32Array,
   moved: readonly MovedDraft[],
@@ -153,14 +156,14 @@ async function deadByDraft(
   return dead
 }
 
-/** Whether `later` has no data files that `fragment` does not have. */
+/** Return whether all data files of `later` are also data files of `fragment`. */
 function sameFiles(fragment: Fragment, later: Fragment): boolean {
   if (later.files === fragment.files) return true
   const known = new Set(fragment.files.map(fileKey))
   return later.files.every(file => known.has(fileKey(file)))
 }
 
-/** Merge the deletion vectors of a fragment into one. */
+/** Merge all parts of a fragment's deletion vector into one part, and store it. */
 export async function mergeDeletionVectors(
   reader: TableReader,
   fragment: Fragment,
@@ -172,7 +175,10 @@ export async function mergeDeletionVectors(
   return [fragment.id, fragment.dead.parts.length, await storeRuns(bytes, target, pacer.signal)]
 }
 
-/** Return the merged deletion vectors that are still valid for a newer version. */
+/**
+ * Return the merged deletion vectors that are still valid for a newer version. `before`: manifest of the version on
+ * which they were merged. `now`: manifest of the newer version.
+ */
 export function stillMerged(
   folded: readonly FoldedDead[],
   before: Layout,

@@ -1,41 +1,45 @@
 /**
  * Chooses fragments to compact, by their sizes.
  *
- * Adjacent fragments are merged if several have about the same size, so that each row is rewritten once per size tier, however
- * many commits created the table (O'Neil et al., The log-structured merge-tree, 1996; the choice of neighbours follows Lucene's
- * LogMergePolicy). Full fragments are rewritten only if a good part of their rows is deleted.
+ * Adjacent fragments are merged if several have about the same size. So each row is rewritten once per size tier,
+ * independent of the number of commits (O'Neil et al., The log-structured merge-tree, 1996). The choice of adjacent
+ * fragments follows Lucene's LogMergePolicy. Full fragments are rewritten only if more than `deadShare` of their rows
+ * are deleted.
  */
 import type { Fragment, Layout } from '../manifest/layout.js'
 
+/** The work of one commit. */
 export interface CompactionPlan {
-  /** Work for one commit. */
-  /** Groups of adjacent fragments to merge. */
+  /** Groups of adjacent fragments. The fragments of a group are merged. */
   readonly groups: readonly (readonly Fragment[])[]
-  /** Fragments whose deletion vectors are merged into one. */
+  /** Fragments whose deletion vectors have several parts, which are merged into one part. */
   readonly folds: readonly Fragment[]
   /** Whether there is more work than fits in one commit. */
   readonly hasMore: boolean
 }
 
-/** How soon to work: `lazy` waits until there is much to do, `eager` until it is worthwhile, `thorough` does everything. */
+/**
+ * Threshold for compaction. `lazy` compacts only if there is much work, `eager` also if there is less, and `thorough`
+ * merges any two adjacent fragments that are not full. The constants below give the values.
+ */
 export type CompactionMode = 'lazy' | 'eager' | 'thorough'
 
-/** Minimum number of fragments of one size to merge. */
+/** Minimum number of adjacent fragments of one size tier to merge. */
 const mergedAtOnce: Readonly<Record<CompactionMode, number>> = { lazy: 8, eager: 4, thorough: 2 }
-/** Smaller fragments count as this many bytes. */
+/** Upper size in bytes of the lowest size tier. Smaller fragments count as this size. */
 const smallBytes = 4 * 1024
-/** Ratio of adjacent size tiers. */
+/** Ratio of the sizes of two adjacent size tiers. */
 const sizeFactor = 8
-/** A fragment with this many rows is full, whatever its bytes. */
+/** Number of live rows from which a fragment is full, even if it has few bytes. */
 const fullRows = 512 * 1024
-/** A fragment is rewritten if more than this share of its rows is deleted. */
+/** Share of deleted rows above which a single fragment is rewritten. */
 const deadShare: Readonly<Record<CompactionMode, number>> = { lazy: 0.2, eager: 0.2, thorough: 0.1 }
-/** The deletion vectors of a fragment are merged from this number on. */
+/** Number of parts of a fragment's deletion vector from which the parts are merged. */
 const deadParts: Readonly<Record<CompactionMode, number>> = { lazy: 32, eager: 8, thorough: 2 }
-/** Maximum bytes to read for one commit: this work is lost if the table is replaced meanwhile. */
+/** Maximum bytes to read for one commit. This work is lost if the table is replaced before the commit. */
 const roundBytes = 512 * 1024 * 1024
 
-/** Plan a compaction. `fullBytes`: a fragment with this many bytes is full. */
+/** Plan a compaction. `fullBytes`: number of bytes from which a fragment is full. */
 export function planCompaction(
   { fragments }: Layout,
   mode: CompactionMode,
@@ -76,7 +80,7 @@ function* groupsOf(
   yield* groupsInStretch(stretch, mode, fullBytes)
 }
 
-/** Groups among adjacent fragments, none of which is full. */
+/** Yield the groups to merge among adjacent fragments that are not full. */
 function* groupsInStretch(
   stretch: readonly Fragment[],
   mode: CompactionMode,
@@ -85,7 +89,8 @@ function* groupsInStretch(
   let rest = stretch
   while (rest.length > 0) {
     const sizes = rest.map(fragment => (mode === 'thorough' ? 0 : sizeOf(fragment)))
-    // Smaller fragments between larger ones are merged with them.
+    // A run ends with the last fragment of the largest size. So it also contains the smaller fragments between larger
+    // ones.
     const run = rest.slice(0, sizes.lastIndexOf(Math.max(...sizes)) + 1)
     rest = rest.slice(run.length)
     if (run.length >= mergedAtOnce[mode]) yield* piecesOf(run, mode, fullBytes)
@@ -93,7 +98,7 @@ function* groupsInStretch(
   }
 }
 
-/** Split a run so that no new fragment exceeds the full size by much. */
+/** Split a run into groups whose merged fragments are only a little larger than a full fragment. */
 function* piecesOf(
   run: readonly Fragment[],
   mode: CompactionMode,
@@ -118,7 +123,7 @@ function liveRows({ rows, dead }: Fragment): number {
   return rows - dead.count
 }
 
-/** Estimated bytes of the live rows. */
+/** Return the estimated bytes of the live rows: the bytes of the files, times the share of live rows. */
 function bytesOf(fragment: Fragment): number {
   const bytes = fragment.files.reduce((sum, file) => sum + file.bytes, 0)
   return (bytes * liveRows(fragment)) / Math.max(1, fragment.rows)
@@ -133,7 +138,10 @@ function isFull(fragment: Fragment, fullBytes: number): boolean {
   return liveRows(fragment) >= fullRows || bytesOf(fragment) >= fullBytes
 }
 
-/** Whether to rewrite a single fragment: it has many deleted rows, or inline rows, which keep an old slot in use. */
+/**
+ * Return whether to rewrite a single fragment. This is true if it has many deleted rows. In mode `thorough` it is also
+ * true if it has inline rows, because they keep an old slot in use.
+ */
 function isWorthIt({ rows, dead, files }: Fragment, mode: CompactionMode): boolean {
   if (dead.count > deadShare[mode] * rows) return true
   return mode === 'thorough' && files.some(file => 'slot' in file)

@@ -1,6 +1,6 @@
 /**
- * Makes incoming batches fit a table: columns in the table's order, lossless casts to its types, no null in columns that are not
- * nullable, no NaN or infinity in vectors.
+ * Converts incoming batches to the schema of a table. Puts the columns into the table's order, and casts values to the
+ * table's types without loss. Rejects null in a non-nullable column, and NaN or infinity in vectors.
  */
 import { type Batch, type Column, isValid } from '../arrow/column.js'
 import { nullColumn } from '../arrow/fill.js'
@@ -15,18 +15,19 @@ import { definingPart } from './definitions.js'
 import { castColumn, castRefusal } from './lossless-cast.js'
 
 /**
- * Check whether rows of a schema fit a table. Throws `ColumnNotFound` for unknown columns, `SchemaValidation` for repeated
- * columns, for types without a lossless cast, and for missing columns that are not nullable.
+ * Check that rows with the schema `incoming` fit a table with the schema `schema`. Throws `ColumnNotFound` for an
+ * unknown column. Throws `SchemaValidation` for a repeated column, a type without a lossless cast, and a missing column
+ * that is not nullable.
  */
 export function checkFits(incoming: Schema, schema: Schema): void {
   checkColumns(incoming, schema)
   for (const { name, nullable } of schema.fields) {
     if (nullable || incoming.fields.some(field => field.name === name)) continue
-    throw schemaMismatch(`column ${quote(name)} is missing, and may not be null`)
+    throw schemaMismatch(`column ${quote(name)} is missing, but it is not nullable`)
   }
 }
 
-/** As `checkFits`, but columns may be missing. */
+/** Check the given columns like `checkFits`. Any column may be missing. */
 export function checkColumns(incoming: Schema, schema: Schema): void {
   checkNames(incoming)
   for (const { name, type } of incoming.fields) {
@@ -42,7 +43,10 @@ export function checkColumns(incoming: Schema, schema: Schema): void {
   }
 }
 
-/** Return `incoming` with the table's types for columns of the same name, where a cast is possible. */
+/**
+ * Return `incoming`. A column gets the type of the table's column with the same name, if a lossless cast to this type
+ * exists.
+ */
 export function fittingSchema(incoming: Schema, schema: Schema): Schema {
   const fields = incoming.fields.map(field => {
     const known = schema.fields.find(({ name }) => name === field.name)
@@ -53,18 +57,18 @@ export function fittingSchema(incoming: Schema, schema: Schema): Schema {
 }
 
 /**
- * Return `batch` with exactly the fields of `schema`; missing nullable fields become null. `rows`: how messages number the rows.
- * Throws `SchemaValidation`.
+ * Return `batch` with exactly the fields of `schema`. A missing nullable field becomes null. `rows`: numbers of the
+ * rows in messages. Throws `SchemaValidation` if a value does not fit.
  */
 export function conformBatch(batch: Batch, schema: Schema, rows: RowNumbering): Batch {
   const columns = schema.fields.map(field => conformColumn(batch, field, rows))
   return { schema, length: batch.length, columns }
 }
 
-/** Maximum rows processed without a pause. */
+/** Maximum number of rows that are processed without a pause. */
 const rowsAtOnce = 8 * 1024
 
-/** `conformBatch` for a stream of batches, whose rows are numbered consecutively. */
+/** Call `conformBatch` for a stream of batches. Messages number the rows of all batches consecutively. */
 export async function* conformBatches(
   batches: AsyncIterable<Batch> | Iterable<Batch>,
   schema: Schema,
@@ -80,8 +84,9 @@ export async function* conformBatches(
 }
 
 /**
- * Return the schema of a table created from rows of `incoming`. Columns of type null become nullable. No column is computed, even
- * if it was in its old table: copied rows bring its values. Throws `SchemaValidation` for names that a table cannot have.
+ * Return the schema of a table that is created from rows with the schema `incoming`. Columns of type null become
+ * nullable. If the rows are copied from a table with computed columns, these columns become plain columns, because the
+ * rows have their values. Throws `SchemaValidation` for a name that a table cannot have.
  */
 export function schemaOfTable(incoming: Schema): Schema {
   checkNames(incoming)
@@ -92,14 +97,16 @@ export function schemaOfTable(incoming: Schema): Schema {
   return { ...incoming, fields }
 }
 
-/** Check that names are unique, not empty and not reserved for columns that queries compute. Throws `SchemaValidation`. */
+/** Check the names of columns. Throws `SchemaValidation` for an empty, repeated or reserved name. */
 export function checkNames(schema: Schema): void {
   const seen = new Set<string>()
   for (const { name } of schema.fields) {
     if (name === '') throw schemaMismatch('a column has an empty name')
-    if (seen.has(name)) throw schemaMismatch(`two columns are named ${quote(name)}`)
+    if (seen.has(name)) throw schemaMismatch(`two columns have the name ${quote(name)}`)
     if (reservedNames.has(name)) {
-      throw schemaMismatch(`column name ${quote(name)} is reserved`, { hint: 'rename the column' })
+      throw schemaMismatch(`the column name ${quote(name)} is reserved for columns that queries compute`, {
+        hint: 'rename the column',
+      })
     }
     seen.add(name)
   }
@@ -117,7 +124,7 @@ function checkCharacters(fields: readonly Field[]): void {
   }
 }
 
-/** Names of the columns that queries compute. */
+/** Reserved names: the names of the columns that queries compute. */
 const reservedNames = new Set(['_rowid', '_rowoffset', '_distance', '_score', '_relevance_score'])
 
 function conformColumn(batch: Batch, field: Field, rows: RowNumbering): Column {
@@ -137,8 +144,9 @@ function float16Values(child: Column, count: number): Float32Array {
 }
 
 /**
- * Refuse NaN and infinity in vectors, which would have no distance: in columns, struct fields and lists. `counts`: whether the
- * value that contains a vector is not null.
+ * Throw `SchemaValidation` for NaN or infinity in a vector, because such a vector has no distances. Checks columns,
+ * struct fields and lists of vectors. `counts` returns whether the value that contains a row of `column` is not null;
+ * other rows are ignored.
  */
 function checkVectors(column: Column, place: Place, counts: (index: number) => boolean): void {
   const { type, children, offsets } = column
@@ -169,7 +177,7 @@ function checkFinite(vectors: Column, size: number, place: Place, isThere: (inde
     if (Number.isFinite(value) || !isThere(vector) || !isValid(child, i)) continue
     throw schemaMismatch(
       `${place.rowName(vector)}: column ${quote(place.path)} holds ${value} as element ${i % size} of a vector`,
-      { hint: 'repair such rows, or leave them out' },
+      { hint: 'elements of vectors must be finite numbers: correct these rows, or omit them' },
     )
   }
 }

@@ -1,9 +1,9 @@
 /**
- * Definitions of columns that an expression or a function fills, in the metadata of the column.
+ * Definitions of columns that an expression or a function fills. The metadata of a column contains its definition:
  *
- *     sheaf:computed         SQL expression that holds for all rows, now and later
- *     sheaf:virtual_column   the definition of a function's column as JSON, as given by the caller
- *     sheaf:struct_field     the field of the function's result, for functions with several results
+ *     sheaf:computed         SQL expression that gives the value of the column in every row
+ *     sheaf:virtual_column   definition of a column that a function fills, as JSON, as the caller gave it
+ *     sheaf:struct_field     field of the function's result to store, if the function fills several columns
  */
 import type { Field, Schema } from '../arrow/types.js'
 import { corrupted, invalidInput, quote } from '../errors.js'
@@ -16,7 +16,7 @@ const ownPrefix = 'sheaf:'
 
 type Metadata = Readonly<Record<string, string>>
 
-/** A definition, parsed. */
+/** The parsed definition of a column. */
 export type Definition =
   | { readonly kind: 'computed'; readonly expression: string }
   | {
@@ -25,7 +25,10 @@ export type Definition =
       readonly structField: string | null
     }
 
-/** Return the definition of a column; null for a plain column. */
+/**
+ * Return the definition of a column. Returns null for a column without a definition. Throws `Internal` for damaged
+ * JSON.
+ */
 export function definitionOf({ name, metadata }: Pick<Field, 'name' | 'metadata'>): Definition | null {
   const expression = metadata?.[computedKey]
   if (expression !== undefined) return { kind: 'computed', expression }
@@ -38,20 +41,20 @@ export function definitionOf({ name, metadata }: Pick<Field, 'name' | 'metadata'
   }
 }
 
-/** Return whether every value of the column comes from its definition, now and later, so that no caller can write it. */
+/** Return whether Sheaf computes all values of the column, also for new rows. Callers cannot set such a column. */
 export function isMaintained(field: Pick<Field, 'name' | 'metadata'>): boolean {
   const definition = definitionOf(field)
   return definition?.kind === 'computed' || definition?.column.auto_backfill === true
 }
 
-/** Return `schema` with nullable columns where definitions fill them. */
+/** Return `schema`, in which the maintained columns (`isMaintained`) are nullable. */
 export function withNulls(schema: Schema): Schema {
   if (!schema.fields.some(isMaintained)) return schema
   const fields = schema.fields.map(field => (isMaintained(field) ? { ...field, nullable: true } : field))
   return { ...schema, fields }
 }
 
-/** Return a text that is equal for columns that the same call of the same function fills. */
+/** Return the stored text of a definition. Columns that one call of a function fills have equal texts. */
 export function definitionText({ metadata }: Pick<Field, 'metadata'>): string | undefined {
   return metadata?.[computedKey] ?? metadata?.[virtualKey]
 }
@@ -61,7 +64,10 @@ export function computedMetadata(expression: string): Metadata {
   return { [computedKey]: expression }
 }
 
-/** Return the metadata of a virtual column. Throws `InvalidInput` for reserved keys in `field_metadata`. */
+/**
+ * Return the metadata of a virtual column. `structField`: the field of the function's result; null: the whole result.
+ * Throws `InvalidInput` for a reserved key in `field_metadata`.
+ */
 export function virtualMetadata(column: NewVirtualColumn, structField: string | null): Metadata {
   return {
     ...fieldMetadata(column),
@@ -70,14 +76,14 @@ export function virtualMetadata(column: NewVirtualColumn, structField: string | 
   }
 }
 
-/** Return `metadata` with the new definition `now`. Keeps metadata that callers set. */
+/** Return `metadata` with the definition `now` instead of `before`. Other keys, which callers set, do not change. */
 export function redefined(metadata: Metadata, before: NewVirtualColumn, now: NewVirtualColumn): Metadata {
   const known = Object.keys(fieldMetadata(before))
   const others = Object.entries(metadata).filter(([key]) => !known.includes(key))
   return { ...Object.fromEntries(others), ...virtualMetadata(now, metadata[structFieldKey] ?? null) }
 }
 
-/** Texts as they are, other values as JSON. */
+/** Return the field metadata of a definition. Values that are not strings are converted to JSON. */
 function fieldMetadata({ field_metadata = {} }: NewVirtualColumn): Metadata {
   checkFree(Object.keys(field_metadata))
   return Object.fromEntries(
@@ -88,16 +94,21 @@ function fieldMetadata({ field_metadata = {} }: NewVirtualColumn): Metadata {
   )
 }
 
-/** Refuse metadata keys that are reserved for definitions (`InvalidInput`). */
+/** Throw `InvalidInput` if a key of metadata is reserved for definitions. */
 export function checkFree(keys: readonly string[]): void {
   const own = keys.find(key => key.startsWith(ownPrefix))
   if (own === undefined) return
-  throw invalidInput(`metadata ${quote(own)} cannot be set by callers`, {
-    hint: `keys that begin with ${quote(ownPrefix)} define columns; add or alter the column instead`,
-  })
+  throw invalidInput(
+    `the metadata key ${quote(own)} is reserved, because it begins with ${quote(ownPrefix)}`,
+    {
+      hint: 'to change the definition of a column, add or alter the column',
+    },
+  )
 }
 
-/** Return the metadata entries that define a column, or all others. */
+/**
+ * Return a part of the metadata of a column. `defining` true: the entries of the definition; false: all other entries.
+ */
 export function definingPart(metadata: Metadata, defining: boolean): Metadata {
   return Object.fromEntries(
     Object.entries(metadata).filter(([key]) => key.startsWith(ownPrefix) === defining),

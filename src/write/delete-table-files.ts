@@ -2,7 +2,7 @@
 import type { BlobStore } from '../storage/blob-store.js'
 import { deleteIfPossible } from '../storage/delete-if-possible.js'
 
-/** The folders that Sheaf and Lance engines create in a table's folder. */
+/** Names of the folders that Sheaf and engines of Lance create in the folder of a table. */
 const folders = [
   'data',
   'dead',
@@ -17,8 +17,9 @@ const folders = [
 ]
 
 /**
- * Delete the files of Sheaf and Lance engines at `location`, and no others. Safe to repeat after any failure. Returns whether
- * all are deleted; skips files that cannot be deleted now.
+ * Delete the files that Sheaf and engines of Lance created in the table's folder `location`. Other files stay. Files
+ * that cannot be deleted now are skipped. Returns whether all files were deleted. The call can be repeated after a
+ * failure.
  */
 export async function deleteTableFiles(store: BlobStore, location: string): Promise<boolean> {
   let isGone = true

@@ -1,4 +1,7 @@
-/** Columns that are computed from others: how to compute them, and which columns they read. */
+/**
+ * Derivations: functions that compute columns of a table from other columns, according to the definitions of the
+ * columns.
+ */
 import type { Batch, Column } from '../arrow/column.js'
 import { nullColumn } from '../arrow/fill.js'
 import { equalTypes } from '../arrow/same-type.js'
@@ -13,44 +16,45 @@ import { callFunction } from './call-function.js'
 import { type Definition, definitionOf, definitionText } from './definitions.js'
 import { type ColumnFunction, type FunctionCaller, findFunction } from './functions.js'
 
-/** The functions and the clock that definitions need. */
+/** The application's functions and the clock, which the evaluation of definitions needs. */
 export interface Deriver {
   readonly functions: readonly ColumnFunction[]
   readonly clock: Clock
 }
 
-/** Context of one batch of rows. */
+/** Options for the computation of one batch of rows. */
 export interface DeriveOptions {
   /** Number of the first row in error messages. */
   readonly firstRow: number
   readonly signal: AbortSignal | undefined
-  /** Passed on to functions; absent for jobs. */
+  /** The caller that writes the rows. It is passed to functions. Undefined for a job. */
   readonly caller?: FunctionCaller
 }
 
-/** A way to compute one or more columns. */
+/** The computation of one or more columns. */
 export interface Derivation {
-  /** The columns that it computes. */
+  /** The computed columns. */
   readonly fields: readonly TableField[]
-  /** The columns of the table that it reads. */
+  /** Names of the columns that the computation reads. */
   readonly inputs: readonly string[]
-  /** Null for a function. */
+  /** The expression that gives the values. Null if a function gives the values. */
   readonly expression: BoundExpression | null
-  /** Compute `fields` for rows that have the columns `inputs`. The types fit after a lossless cast. */
+  /** Compute `fields`. `rows` must have the columns `inputs`. The caller casts the result to the types of `fields`. */
   readonly values: (rows: Batch, options: DeriveOptions) => Batch | Promise<Batch>
 }
 
-/** Return a batch of one column, with the type of its values. */
+/** Return a batch with one column. Its field has the type of `column`, which may differ from the type of `field`. */
 export function soleBatch(field: TableField, column: Column): Batch {
   return { schema: { fields: [{ ...field, type: column.type }] }, length: column.length, columns: [column] }
 }
 
-/** Default number of parallel calls of a function. */
+/** Default of the maximum number of parallel calls of a function. */
 const callsAtOnce = 4
 
 /**
- * Return how to compute columns that share one definition. An unknown function gives nulls. Throws `ColumnNotFound` for a missing
- * input column.
+ * Return the computation of the columns `fields`, which have the definition `definition`. If the process does not have
+ * the function of the definition, the values are null. `concurrency`: maximum number of parallel calls of a function.
+ * Throws `ColumnNotFound` if an input column is missing.
  */
 export function deriving(
   definition: Definition,
@@ -89,7 +93,7 @@ function structFieldOf(field: TableField): string | null {
   return definition?.kind === 'virtual' ? definition.structField : null
 }
 
-/** Return the columns that are computed together with `field`: those of one function with several results. */
+/** Return the columns that one call of a function fills together with `field`, including `field`. */
 export function filledWith(field: TableField, schema: TableSchema): readonly TableField[] {
   if (structFieldOf(field) === null) return [field]
   const text = definitionText(field)
@@ -97,8 +101,8 @@ export function filledWith(field: TableField, schema: TableSchema): readonly Tab
 }
 
 /**
- * Refuse a schema change that gives a computed column other inputs: a column of another type, another column with the name of an
- * input, or none. Throws `SchemaValidation` and names the computed column.
+ * Throw `SchemaValidation` if a schema change affects the inputs of a column with a definition. This is the case if an
+ * input is dropped, gets another type, or is replaced by another column with its name. The message names the column.
  */
 export function checkDependents(before: TableSchema, after: TableSchema, deriver: Deriver): void {
   for (const field of after.fields) {
@@ -113,15 +117,15 @@ export function checkDependents(before: TableSchema, after: TableSchema, deriver
     if (isSame) continue
     const names = read.map(({ name }) => quote(name)).join(', ')
     throw schemaMismatch(
-      `column ${quote(field.name)} is computed from ${names}, which this change would remove or replace`,
+      `column ${quote(field.name)} is computed from ${names}, which this call would drop or change`,
       {
-        hint: `drop ${quote(field.name)} first, and add it again afterwards`,
+        hint: `drop ${quote(field.name)} before, and add it again afterwards`,
       },
     )
   }
 }
 
-/** The columns that a definition reads; null if it can no longer be bound. */
+/** Return the columns that a definition reads. Returns null if the definition cannot be bound to the schema. */
 function inputsOf(
   definition: Definition,
   field: TableField,

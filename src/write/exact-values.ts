@@ -1,7 +1,8 @@
 /**
- * Lossless casts between types without children. `lossless-cast.ts` has lists, structs, maps and dictionaries.
+ * Lossless casts between types without children. `lossless-cast.ts` casts lists, structs, maps and dictionaries.
  *
- * A value fits if the new type has exactly the same number, instant, text or bytes. Only elements of vectors are rounded.
+ * A value fits if the new type can represent exactly the same number, instant, text or bytes. Only elements of vectors
+ * may be rounded.
  */
 import { bitmapBytes } from '../arrow/bits.js'
 import type { Column, Values } from '../arrow/column.js'
@@ -15,19 +16,19 @@ import { powerOfTen } from '../sql/values/decimals.js'
 import { integerRange } from '../sql/values/literal.js'
 import { nanosPerCount } from '../sql/values/temporal.js'
 
-/** Rows whose values count, one bit each; null: all rows. */
+/** A bitmap of the rows whose values are cast. The values of other rows are arbitrary. Null: all rows. */
 export type Present = Uint8Array | null
 
+/** Return whether a row is among the rows whose values are cast. */
 export function isPresent(bits: Present, row: number): boolean {
   return bits === null || ((bits[row >>> 3]! >>> (row & 7)) & 1) === 1
-  /** Return whether the value of a row counts. */
 }
 
 /** The input of a cast. */
 interface ValueCast {
   readonly column: Column
   readonly to: DataType
-  /** Values of other rows are arbitrary, before and after the cast. */
+  /** The rows whose values are cast. The values of other rows are arbitrary before and after the cast. */
   readonly present: Present
   /** Whether numbers may be rounded to the nearest float. */
   readonly rounds: boolean
@@ -37,7 +38,7 @@ interface ValueCast {
 
 type Cast = (cast: ValueCast) => Column
 
-/** Return the cast from `from` to `to`; null if there is none. Both types must be without children. */
+/** Return the cast from `from` to `to`. Returns null if there is no lossless cast. Neither type may have children. */
 export function exactCast(from: DataType, to: DataType): Cast | null {
   if (equalTypes(from, to)) return relabeled
   switch (to.kind) {
@@ -69,7 +70,7 @@ export function exactCast(from: DataType, to: DataType): Cast | null {
   }
 }
 
-/** For types whose buffers have the same meaning. */
+/** Cast between types whose buffers have the same meaning: change only the type. */
 function relabeled({ column, to }: ValueCast): Column {
   return { ...column, type: to }
 }
@@ -82,7 +83,7 @@ function isNarrow(...types: readonly DataType[]): boolean {
   return types.every(type => type.kind === 'int' && type.bits < 64)
 }
 
-/** Between integers of up to 32 bits. */
+/** Cast between integers of up to 32 bits. */
 function integers({ column, to, present, refuse }: ValueCast): Column {
   const { length } = column
   const from = column.values as NumberArray
@@ -94,7 +95,7 @@ function integers({ column, to, present, refuse }: ValueCast): Column {
   return { ...column, type: to, values }
 }
 
-/** From floats and integers to floats. */
+/** Cast floats and integers to floats. */
 function floats(cast: ValueCast): Column {
   const { column, to, present, rounds, refuse } = cast
   const { length, type } = column
@@ -120,7 +121,7 @@ function floats(cast: ValueCast): Column {
   return { ...column, type: to, values }
 }
 
-/** Floats and integers as doubles. Integers of 64 bits are rounded to the nearest double. */
+/** Return floats and integers as numbers. Integers of 64 bits are rounded to the nearest double. */
 function numbersOf({ type, values, length }: Column): Float32Array | Float64Array {
   if (values instanceof Float32Array || values instanceof Float64Array) return values.subarray(0, length)
   const numbers = new Float64Array(length)
@@ -135,8 +136,10 @@ function numbersOf({ type, values, length }: Column): Float32Array | Float64Arra
 }
 
 /**
- * As `numbersOf`, for numbers that will be rounded to at most 24 bits. The low bits of large integers become a sticky bit, because
- * rounding twice could turn a value above or below a tie into a tie.
+ * Return numbers like `numbersOf`, but prepared for a second rounding to at most 24 significant bits. Rounding a large
+ * integer twice could give a wrong result: the first rounding may move the value to the middle of two floats. So this
+ * function replaces the low 16 bits of a large integer by one bit, which says whether any of them was set (a sticky
+ * bit).
  */
 function numbersToRound(column: Column): Float32Array | Float64Array {
   const numbers = numbersOf(column)
@@ -151,7 +154,7 @@ function numbersToRound(column: Column): Float32Array | Float64Array {
   return numbers
 }
 
-/** From floats without a fraction to integers. Refuses -0, which no integer represents. */
+/** Cast floats without a fraction to integers. -0 does not fit, because no integer represents it. */
 function wholeFloats({ column, to, present, refuse }: ValueCast): Column {
   const { length } = column
   const numbers = numbersOf(column)
@@ -171,8 +174,8 @@ function wholeFloats({ column, to, present, refuse }: ValueCast): Column {
 // ---- integers of any unit
 
 /**
- * For integers, decimals, dates, times, timestamps and durations: all are integers that count units. Null if the units of the two
- * types do not measure the same quantity.
+ * Return the cast between integers, decimals, dates, times, timestamps and durations. Each of these types stores an
+ * integer number of units. Returns null if the units of the two types do not measure the same quantity.
  */
 function counts(from: DataType, to: DataType): Cast | null {
   const ratio = unitRatio(from, to)
@@ -193,7 +196,10 @@ function counts(from: DataType, to: DataType): Cast | null {
   }
 }
 
-/** Number of units of `to` in one unit of `from`. */
+/**
+ * Return the number of units of `to` in one unit of `from` as a fraction. Returns null if they measure different
+ * quantities.
+ */
 function unitRatio(
   from: DataType,
   to: DataType,
@@ -248,7 +254,7 @@ function zeroCells(type: DataType, length: number): Values {
   return viewCells(type, new Uint8Array(cellBytes(type) * length), length)
 }
 
-/** Return the rows that are in both sets. */
+/** Return the intersection of two sets of rows. `length`: number of rows of the column. */
 export function bothPresent(a: Present, b: Present, length: number): Present {
   if (a === null || b === null) return a ?? b
   const bits = new Uint8Array(bitmapBytes(length))

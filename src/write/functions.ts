@@ -3,35 +3,47 @@ import { invalidInput, quote } from '../errors.js'
 import type { CallOptions } from '../protocol/calls.js'
 import { callback, either, integer, kept, options, type Shape, string } from '../protocol/shape.js'
 
-/** Values of the input columns of one row, by column path, as `Search.toArray` returns them. */
+/**
+ * By column path: the values of the input columns of one row. The values have the same types as those of
+ * `Search.toArray`.
+ */
 export type FunctionInput = Readonly<Record<string, unknown>>
 
-/** The caller that writes the rows, as far as known. A job that fills columns has no caller. */
+/** The caller of the API that writes the rows. The properties are undefined for a job. */
 export interface FunctionCaller {
   readonly context?: CallOptions['context']
   readonly identity?: CallOptions['identity']
 }
 
-/** Second argument of a function: its caller, and a signal. */
+/** The second argument of a function. */
 export interface FunctionCall extends FunctionCaller {
-  /** Aborts when the values are no longer needed; undefined if the caller gave no signal. */
+  /** Signal that aborts when the values are no longer needed. Undefined if the caller gave no signal. */
   readonly signal: AbortSignal | undefined
 }
 
 interface NamedFunction {
   /** The `udf_name` of the columns that the function fills. */
   readonly name: string
-  /** If a column names a version, only the function with that version fills it. */
+  /**
+   * Version of the function. A column whose definition has a `udf_version` is filled only by the function with this
+   * version.
+   */
   readonly version?: string
 }
 
-/** A function that returns the value for one row; undefined becomes null. If it throws, the call or job fails and names the row. */
+/**
+ * A function that returns the value for one row. The result undefined means null. If it throws, the call or job fails
+ * with an error that names the row.
+ */
 export interface RowFunction extends NamedFunction {
   readonly batch?: undefined
   readonly call: (row: FunctionInput, call: FunctionCall) => unknown
 }
 
-/** A function that returns the values of several rows, one per row: for functions that call a model or a service. */
+/**
+ * A function that returns an array with one value per row, for several rows. Useful if the function calls a model or a
+ * service.
+ */
 export interface BatchFunction extends NamedFunction {
   /** Maximum number of rows of one call, at least 1. */
   readonly batch: number
@@ -42,15 +54,15 @@ export interface BatchFunction extends NamedFunction {
 }
 
 /**
- * A function that fills virtual columns, for the option `functions` of `connect`. It must return the same value for the same row:
- * rows are computed again if their commit lost a race.
+ * A function that fills virtual columns, for the option `functions` of `connect`. It must always return the same value
+ * for the same row. Sheaf may call it again for a row, for example if the commit conflicts with another commit.
  *
  *     const embed = { name: 'embed', batch: 64, call: async rows => model.embed(rows.map(row => row.title)) }
  *     const ns = await connect('./data', { functions: [embed] })
  */
 export type ColumnFunction = RowFunction | BatchFunction
 
-/** Shape of the option `functions`. */
+/** Validation of one element of the option `functions`. */
 export const functionShape = either<ColumnFunction>(
   {
     is: value => typeof value === 'object' && value !== null && 'batch' in value && value.batch !== undefined,
@@ -82,23 +94,23 @@ export const functionShape = either<ColumnFunction>(
   },
 )
 
-/** Check that names are unique. Throws `InvalidInput`. */
+/** Check that no two functions have the same name and version. Throws `InvalidInput`. */
 export function checkFunctions(functions: readonly ColumnFunction[]): readonly ColumnFunction[] {
   const seen = new Set<string>()
   for (const each of functions) {
     const key = functionKey(each)
-    if (seen.has(key)) throw invalidInput(`two functions are named ${quote(key)}`)
+    if (seen.has(key)) throw invalidInput(`two functions have the name ${quote(key)}`)
     seen.add(key)
   }
   return functions
 }
 
-/** Return `name`, or `name@version`. */
+/** Return the name of a function with its version: `name@version`. Without a version, returns `name`. */
 export function functionKey({ name, version }: Pick<ColumnFunction, 'name' | 'version'>): string {
   return version === undefined ? name : `${name}@${version}`
 }
 
-/** Return the function of that name, and of that version if one is given. */
+/** Return the function with a name and a version. `version` undefined: the first function with the name. */
 export function findFunction(
   functions: readonly ColumnFunction[],
   name: string | undefined,

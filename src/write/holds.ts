@@ -1,42 +1,47 @@
 /**
- * Sessions that callers continue with a token: multipart uploads and read sessions. Each one pins the slot in which it began, so
- * that its files are kept (write/pins).
+ * Keeps pins for sessions: multipart uploads and read sessions, which callers continue with a token. While a session is
+ * pinned, garbage collection keeps the files of the slot in which the session began (write/pins).
  *
- * A process releases a session that had no request for a while, by its monotonic clock. The next request pins it again, in this
- * process or another. The end of a session is not recorded anywhere.
+ * If a session had no request for `idleMs`, the process releases its pin. The next request pins the slot again, in this
+ * process or in another. Sessions do not have to be ended, because unused pins are released.
  */
 import type { Clock } from '../primitives/clock.js'
 
-/** Interval of the check for idle or ended sessions, milliseconds. */
+/** Interval in milliseconds at which the process looks for idle and ended sessions. */
 const checkIntervalMs = 60_000
 
-interface Held {
+/** A pinned session. */
+interface Session {
+  /** Resolves when the pin is written, to the function that releases the pin. */
   readonly pinned: Promise<() => Promise<void>>
-  /** Time of the first request, by `elapsed`. */
+  /** Time of the first request, in milliseconds of `Clock.elapsed`. */
   readonly since: number
-  /** End time of the last request. */
+  /** Time at which the last request ended, in milliseconds of `Clock.elapsed`. */
   last: number
   /** Number of running requests. */
   calls: number
-  /** Whether the session has ended: its last request releases the pin. */
+  /** Whether the session has ended. If true, the last running request releases the pin. */
   hasEnded: boolean
 }
 
 /** Options of `Holds`. */
 interface HoldsOptions {
-  /** Pin a slot for the session with that id; the returned function releases the pin. */
+  /** Pins a slot for the session `id`. Resolves to a function that releases the pin. */
   readonly pin: (slot: number, id: string) => Promise<() => Promise<void>>
   readonly clock: Clock
-  /** A session without a request is released after this time, milliseconds. */
+  /** Time in milliseconds after which the pin of a session without requests is released. */
   readonly idleMs: number
-  /** Whether the session is open, as far as this process knows. Default: only this process can end it. */
+  /**
+   * Returns whether the session is open, according to the state that this process has read. It is needed if another
+   * process may end a session. Undefined: only `end` ends a session.
+   */
   readonly isOpen?: (id: string) => boolean
 }
 
-/** The open sessions of one kind in this process. */
+/** The pinned sessions of one kind (uploads or read sessions) in this process. */
 export class Holds {
   readonly #options: HoldsOptions
-  readonly #held = new Map<string, Held>()
+  readonly #sessions = new Map<string, Session>()
   readonly #closing = new AbortController()
   #watching: Promise<void> | null = null
 
@@ -44,78 +49,82 @@ export class Holds {
     this.#options = options
   }
 
-  /** Number of sessions that this process has pinned. */
+  /** The number of pinned sessions. */
   get size(): number {
-    return this.#held.size
+    return this.#sessions.size
   }
 
   /**
-   * Run a request of a session that began in `slot`, while a pin keeps the session's files. Rejects as `pin` does if the slot cannot be
-   * pinned. `pin` or `work` must check whether the files still exist: garbage collection may have run before the pin was written.
+   * Run `work`, a request of the session `id`, while the slot of the session is pinned. `slot`: slot in which the
+   * session began. Rejects with the error of `pin` if the slot cannot be pinned.
+   *
+   * Garbage collection may have run before the pin was written. So `pin` or `work` must check that the files still
+   * exist.
    */
   async run<T>(id: string, slot: number, work: () => Promise<T>): Promise<T> {
     const { pin, clock } = this.#options
     const now = clock.elapsed()
-    const held = this.#held.get(id) ?? {
+    const session = this.#sessions.get(id) ?? {
       pinned: pin(slot, id),
       since: now,
       last: now,
       calls: 0,
       hasEnded: false,
     }
-    this.#held.set(id, held)
-    held.calls++
+    this.#sessions.set(id, session)
+    session.calls++
     try {
-      await held.pinned
+      await session.pinned
       return await work()
     } catch (error) {
-      if (await isBroken(held)) this.#held.delete(id)
+      if (await isBroken(session)) this.#sessions.delete(id)
       throw error
     } finally {
-      held.calls--
-      held.last = clock.elapsed()
-      // If the release fails: `close` releases the pin, or other processes ignore it after ten minutes.
-      if (held.hasEnded) await this.end(id).catch(() => {})
+      session.calls--
+      session.last = clock.elapsed()
+      // An error of the release can be ignored: `Pins.close` releases the pin later, or other processes ignore it after
+      // ten minutes without a heartbeat.
+      if (session.hasEnded) await this.end(id).catch(() => {})
       if (!this.#closing.signal.aborted) this.#watching ??= this.#watch()
     }
   }
 
-  /** Record activity: a caller still reads the result of a request. */
+  /** Record that a session is in use, because a caller still reads the result of a request. */
   touch(id: string): void {
-    const held = this.#held.get(id)
-    if (held !== undefined) held.last = this.#options.clock.elapsed()
+    const session = this.#sessions.get(id)
+    if (session !== undefined) session.last = this.#options.clock.elapsed()
   }
 
-  /** Return for how long this process has pinned a session, milliseconds. */
+  /** Return the time in milliseconds since this process pinned a session. Returns 0 if the session is not pinned. */
   pinnedMs(id: string): number {
-    const held = this.#held.get(id)
-    return held === undefined ? 0 : this.#options.clock.elapsed() - held.since
+    const session = this.#sessions.get(id)
+    return session === undefined ? 0 : this.#options.clock.elapsed() - session.since
   }
 
-  /** Release a session that has ended; if requests are running, the last of them releases it. */
+  /** End a session, and release its pin. If requests of the session are running, the last request releases the pin. */
   async end(id: string): Promise<void> {
-    const held = this.#held.get(id)
-    if (held === undefined) return
-    held.hasEnded = true
-    if (held.calls > 0) return
-    this.#held.delete(id)
-    await (await held.pinned)()
+    const session = this.#sessions.get(id)
+    if (session === undefined) return
+    session.hasEnded = true
+    if (session.calls > 0) return
+    this.#sessions.delete(id)
+    await (await session.pinned)()
   }
 
-  /** Stop checking. `Pins.close` releases the pins. */
+  /** Stop the check for idle sessions. The pins stay until `Pins.close` releases them. */
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#watching
   }
 
-  /** Never rejects. */
+  /** Release idle and ended sessions at intervals, as long as there are pinned sessions. The promise never rejects. */
   async #watch(): Promise<void> {
     const { clock, idleMs, isOpen } = this.#options
-    while (this.#held.size > 0) {
+    while (this.#sessions.size > 0) {
       await clock.sleep(Math.min(checkIntervalMs, idleMs), this.#closing.signal).catch(() => {})
       if (this.#closing.signal.aborted) return
       const now = clock.elapsed()
-      for (const [id, { last, calls }] of this.#held) {
+      for (const [id, { last, calls }] of this.#sessions) {
         if ((calls === 0 && now - last >= idleMs) || isOpen?.(id) === false)
           await this.end(id).catch(() => {})
       }
@@ -124,8 +133,10 @@ export class Holds {
   }
 }
 
-/** Whether the pin could not be written. The next request tries again. */
-function isBroken({ pinned }: Held): Promise<boolean> {
+/**
+ * Return whether the pin could not be written. The session is then removed, so that its next request writes a new pin.
+ */
+function isBroken({ pinned }: Session): Promise<boolean> {
   return pinned.then(
     () => false,
     () => true,

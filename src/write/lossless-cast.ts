@@ -1,6 +1,6 @@
 /**
- * Casts columns to another Arrow type without loss, value by value. Every write applies it to incoming columns.
- * `exact-values.ts` has the casts between types without children.
+ * Casts columns to another Arrow type without loss. Every write casts its columns to the types of the table.
+ * `exact-values.ts` contains the casts between types without children.
  */
 import { bitmapBytes, setBits } from '../arrow/bits.js'
 import { type Column, isValid } from '../arrow/column.js'
@@ -21,7 +21,10 @@ import { bothPresent, exactCast, isPresent, type Present } from './exact-values.
 
 type TypeOf<K extends DataType['kind']> = DataType & { readonly kind: K }
 
-/** Return null if some values of `from` can be cast to `to`; else the error, for a column called `path`. */
+/**
+ * Return null if there is a lossless cast from `from` to `to`. The cast may still reject some values. If there is no
+ * cast, return the error for a column with the name `path`.
+ */
 export function castRefusal(from: DataType, to: DataType, path: string): SheafError | null {
   try {
     cast(emptyColumn(from), to, Place.column(path), null, false)
@@ -33,23 +36,30 @@ export function castRefusal(from: DataType, to: DataType, path: string): SheafEr
 }
 
 /**
- * Cast `column` to the type of `field`. `place`: its name and rows in messages. Throws `SchemaValidation` for types without a
- * cast, for a value that does not fit the new type, and for a null if the field is not nullable.
+ * Cast `column` to the type of `field`. `place`: name of the column and numbers of its rows, for messages. Throws
+ * `SchemaValidation` if there is no lossless cast, or if a value does not fit the new type. Throws it also if a row is
+ * null and the field is not nullable.
  */
 export function castColumn(column: Column, field: Field, place: Place): Column {
   return castField(column, field, place, null, false)
 }
 
-/** `within`: the rows that are cast; values of other rows are arbitrary. `rounds`: whether numbers may be rounded to the nearest float. */
+/**
+ * Cast a column. `within`: the rows whose values are cast; the values of other rows are arbitrary. `rounds`: whether
+ * numbers may be rounded to the nearest float.
+ */
 function castField(column: Column, field: Field, place: Place, within: Present, rounds: boolean): Column {
   const made = cast(column, field.type, place, within, rounds)
   if (field.nullable || made.nullCount === 0) return made
   for (let row = 0; row < made.length; row++) {
     if (isPresent(within, row) && !isValid(made, row)) {
-      throw schemaMismatch(`${place.rowName(row)}: column ${quote(place.path)} may not be null`)
+      throw schemaMismatch(
+        `${place.rowName(row)}: column ${quote(place.path)} is null, but the column is not nullable`,
+      )
     }
   }
-  // Only rows outside of `within` are null, so the column needs no validity bitmap. Dictionary columns keep it: their null indices may be out of bounds.
+  // Only rows outside of `within` are null, so the column needs no validity bitmap. A dictionary column keeps the
+  // bitmap, because the indices of its null rows may be outside of the dictionary.
   const mustStay = made.type.kind === 'null' || made.dictionary !== null
   return mustStay ? made : { ...made, validity: null, nullCount: 0 }
 }
@@ -106,7 +116,7 @@ function toList(column: Column, to: TypeOf<'list'>, place: Place, present: Prese
   }
 }
 
-/** Keep the offsets, cast the child. */
+/** Cast the child of a list or map, and keep the offsets. */
 function castOffsets(column: Column, to: DataType, field: Field, place: Place, present: Present): Column {
   const offsets = column.offsets!
   const wanted = present && presentElements(present, offsets, column.length)
@@ -114,7 +124,7 @@ function castOffsets(column: Column, to: DataType, field: Field, place: Place, p
   return { ...column, type: to, children: [child] }
 }
 
-/** Vectors: fixed-size lists of floats of 16 or 32 bits. Their elements are rounded. */
+/** Return whether a type is a vector of floats with 16 or 32 bits. A cast may round the elements of these vectors. */
 function isVector({ child: { type } }: TypeOf<'fixed_size_list'>): boolean {
   return type.kind === 'float' && type.bits < 64
 }
@@ -144,7 +154,10 @@ function toEqualLists(
   return { ...column, type: to, offsets: null, children: [made] }
 }
 
-/** For each element of lists of length `size`: its index in the child, or -1 in a list that does not count. */
+/**
+ * Return the rows of the child that are the elements of fixed-size lists of length `size`. A list outside of `present`
+ * may have another length, so its elements get the row -1 (null).
+ */
 function evenRows(offsets: Int32Array, length: number, size: number, present: Present): Int32Array {
   const rows = new Int32Array(length * size).fill(-1)
   for (let row = 0; row < length; row++) {
@@ -154,7 +167,10 @@ function evenRows(offsets: Int32Array, length: number, size: number, present: Pr
   return rows
 }
 
-/** The elements of the lists that count. `ends`: offsets of the lists, or one length for all. */
+/**
+ * Return the elements of the lists in `present` as a bitmap. `ends`: offsets of the lists, or the common length of all
+ * lists.
+ */
 function presentElements(present: Uint8Array, ends: Int32Array | number, length: number): Uint8Array {
   const offsetOf = (row: number) => (typeof ends === 'number' ? row * ends : ends[row]!)
   const bits = new Uint8Array(bitmapBytes(offsetOf(length)))
@@ -164,13 +180,13 @@ function presentElements(present: Uint8Array, ends: Int32Array | number, length:
   return bits
 }
 
-/** Match fields by name. Missing fields become null. */
+/** Cast a struct. Fields are matched by name. A missing nullable field becomes null. */
 function toStruct(column: Column, to: TypeOf<'struct'>, place: Place, present: Present): Column {
   const given = (column.type as TypeOf<'struct'>).children
   const known = new Set(to.children.map(({ name }) => name))
   const seen = new Set<string>()
   for (const { name } of given) {
-    const what = seen.has(name) ? 'brings two fields' : known.has(name) ? null : 'has no field'
+    const what = seen.has(name) ? 'of the rows has two fields' : known.has(name) ? null : 'has no field'
     if (what !== null) throw schemaMismatch(`column ${quote(place.path)} ${what} named ${quote(name)}`)
     seen.add(name)
   }
@@ -178,13 +194,13 @@ function toStruct(column: Column, to: TypeOf<'struct'>, place: Place, present: P
     const own = place.field(field.name)
     const child = column.children[given.findIndex(({ name }) => name === field.name)]
     if (child !== undefined) return castField(child, field, own, present, false)
-    if (!field.nullable) throw schemaMismatch(`column ${quote(own.path)} is missing, and may not be null`)
+    if (!field.nullable) throw schemaMismatch(`column ${quote(own.path)} is missing, but it is not nullable`)
     return nullColumn(field.type, column.length)
   })
   return { ...column, type: to, children }
 }
 
-/** Match keys and values by position, not by name. */
+/** Cast a map. The fields of keys and values are matched by position, because their names differ between writers. */
 function toMap(column: Column, to: TypeOf<'map'>, place: Place, present: Present): Column {
   const given = column.children[0]!
   const entries = to.child.type as TypeOf<'struct'>
@@ -194,7 +210,7 @@ function toMap(column: Column, to: TypeOf<'map'>, place: Place, present: Present
   return castOffsets({ ...column, children: [named] }, to, to.child, place, present)
 }
 
-/** Encode a column as a dictionary. */
+/** Encode a column as a dictionary column. */
 function withDictionary(values: Column, to: TypeOf<'dictionary'>, place: Place, within: Present): Column {
   if (!isOrdered(to.value)) throw typeRefused(values.type, to, place)
   const present: number[] = []
@@ -210,8 +226,8 @@ function withDictionary(values: Column, to: TypeOf<'dictionary'>, place: Place, 
     const group = groups[i]!
     if (group >= most) {
       throw schemaMismatch(
-        `${place.rowName(row)}: column ${quote(place.path)} has more than the ${most} distinct values that its ` +
-          `${typeName(to.index)} indices can tell apart`,
+        `${place.rowName(row)}: column ${quote(place.path)} has more than ${most} distinct values, ` +
+          `the maximum for its ${typeName(to.index)} indices`,
       )
     }
     indices[row] = (bits === 64 ? BigInt(group) : group) as never
@@ -224,29 +240,32 @@ function withDictionary(values: Column, to: TypeOf<'dictionary'>, place: Place, 
 
 function typeRefused(from: DataType, to: DataType, place: Place): SheafError {
   const given = typeName(from)
-  return schemaMismatch(`column ${quote(place.path)} is ${typeName(to)}, the rows bring ${given}`, {
-    hint: `convert the values to ${cut(typeName(to))} before they are written`,
+  return schemaMismatch(`column ${quote(place.path)} is ${typeName(to)}, but the rows have ${given}`, {
+    hint: `convert the values to ${cut(typeName(to))} before you write them`,
   })
 }
 
 function valueRefused(column: Column, to: DataType, row: number, place: Place): SheafError {
   const holder = `${place.rowName(row)}: column ${quote(place.path)} is ${typeName(to)}`
-  return schemaMismatch(`${holder}, which does not hold ${valueText(column, row)}`, {
+  return schemaMismatch(`${holder}, which cannot represent ${valueText(column, row)}`, {
     hint: hintFor(column.type, to),
   })
 }
 
-/** A hint; undefined if the type says enough. */
+/** Return a hint for a value that does not fit. Returns undefined if the types in the message explain the problem. */
 function hintFor(from: DataType, to: DataType): string | undefined {
   const areFloats = from.kind === 'float' && to.kind === 'float'
   if (areFloats)
-    return `round the values to ${typeName(to)} before they are written, or make the column wider`
-  return to.kind === 'int' || to.kind === 'decimal' ? 'repair the value, or make the column wider' : undefined
+    return `round the values to ${typeName(to)} before you write them, or alter the column to a wider type`
+  return to.kind === 'int' || to.kind === 'decimal'
+    ? 'correct the value, or alter the column to a wider type'
+    : undefined
 }
 
 function valueText(column: Column, row: number): string {
   const { type, offsets } = column
-  if (offsets !== null && type.kind === 'list') return `a list of ${offsets[row + 1]! - offsets[row]!}`
+  if (offsets !== null && type.kind === 'list')
+    return `a list of ${offsets[row + 1]! - offsets[row]!} elements`
   if (
     type.kind === 'list' ||
     type.kind === 'fixed_size_list' ||

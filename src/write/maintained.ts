@@ -1,4 +1,7 @@
-/** Maintained columns: computed for new rows, and again for rows whose input columns change. */
+/**
+ * Computes maintained columns. Sheaf computes these columns for new rows, and computes them again in rows whose input
+ * columns change.
+ */
 import type { Batch, Column } from '../arrow/column.js'
 import { isValid } from '../arrow/column.js'
 import type { Schema } from '../arrow/types.js'
@@ -12,7 +15,7 @@ import { type Derivation, type Deriver, deriving, filledWith, soleBatch } from '
 import type { FunctionCaller } from './functions.js'
 import type { NewValues } from './rewrite-rows.js'
 
-/** Rows that a caller writes. */
+/** The rows of a write, before their conversion to the schema of the table. */
 interface IncomingRows {
   readonly schema: Schema
   readonly batches: AsyncIterable<Batch> | Iterable<Batch>
@@ -23,7 +26,9 @@ export class MaintainedColumns {
   /** Schema of the table, with maintained columns nullable. */
   readonly incoming: Schema
   readonly #schema: Schema
-  /** Sorted: a derivation reads only columns that earlier derivations compute. */
+  /**
+   * The derivations in an order in which each reads only columns that are stored or that earlier derivations compute.
+   */
   readonly #derivations: readonly Derivation[]
   readonly #names: ReadonlySet<string>
   readonly #caller: FunctionCaller
@@ -37,6 +42,7 @@ export class MaintainedColumns {
     this.#names = new Set(this.#derivations.flatMap(({ fields }) => fields.map(({ name }) => name)))
   }
 
+  /** Return whether the column `name` is maintained. */
   has(name: string): boolean {
     return this.#names.has(name)
   }
@@ -63,7 +69,10 @@ export class MaintainedColumns {
     }
   }
 
-  /** Compute the maintained columns of new rows with the schema `incoming`. Error messages number the rows of all batches consecutively. */
+  /**
+   * Compute the maintained columns of new rows with the schema `incoming`. Error messages number the rows of all
+   * batches consecutively.
+   */
   async *completed(batches: IncomingRows['batches'], signal: AbortSignal | undefined): AsyncGenerator<Batch> {
     let firstRow = 0
     for await (const batch of batches) {
@@ -72,10 +81,10 @@ export class MaintainedColumns {
     }
   }
 
-  /** Extend a function that computes new values: recompute also the maintained columns that depend on the columns `changed`. */
+  /** Extend `values`, which computes the columns `changed`, by the maintained columns that depend on these columns. */
   after(values: NewValues, changed: readonly string[], signal: AbortSignal | undefined): NewValues {
     const isConcerned = this.#derivations.some(({ inputs }) => inputs.some(name => changed.includes(name)))
-    // A maintained column can depend on `changed` indirectly only if another one depends on it directly.
+    // If no maintained column reads a changed column directly, no maintained column depends on one indirectly.
     if (!isConcerned) return values
     return async (source, hits, pacer, ids) => {
       const rows = conformBatch(await values(source, hits, pacer, ids), this.incoming, ids)
@@ -83,7 +92,10 @@ export class MaintainedColumns {
     }
   }
 
-  /** `changed`: names of the changed columns, whose dependents are computed. Null for new rows: all maintained columns are computed. */
+  /**
+   * Compute maintained columns of a batch. `changed`: names of the changed columns; only columns that depend on them
+   * are computed. Null: the rows are new, so all maintained columns are computed.
+   */
   async #complete(
     batch: Batch,
     changed: readonly string[] | null,
@@ -110,14 +122,14 @@ export class MaintainedColumns {
   }
 }
 
-/** Refuse to set a maintained column (`SchemaValidation`). */
+/** Throw `SchemaValidation` if a caller sets a maintained column. */
 export function checkSettable(field: TableField): void {
   if (isMaintained(field)) throw settingRefused(field.name, 'it cannot be set')
 }
 
 function settingRefused(name: string, what: string) {
-  return schemaMismatch(`column ${quote(name)} is kept up to date by its definition: ${what}`, {
-    hint: 'leave it out',
+  return schemaMismatch(`Sheaf computes column ${quote(name)} from its definition: ${what}`, {
+    hint: 'omit the column',
   })
 }
 
@@ -131,7 +143,7 @@ export function maintainsAlike(a: TableSchema, b: TableSchema): boolean {
   return texts(a).join('\n') === texts(b).join('\n')
 }
 
-/** Return the derivations in an order in which they can be computed. Columns read only older columns, so this is the order of ids. */
+/** Return the derivations in the order of their field ids. Columns read only older columns, so this order is valid. */
 function derivationsIn(schema: TableSchema, deriver: Deriver): readonly Derivation[] {
   const derivations: Derivation[] = []
   const done = new Set<number>()

@@ -1,9 +1,11 @@
 /**
- * Finds the rows of a table for which a predicate is true, on one version, and updates the result for newer versions.
+ * Finds the rows of one version for which a predicate is true. A retry can update the result to a newer version at low
+ * cost.
  *
- * A predicate depends only on its own row. So its value stays valid as long as the row is live in the same fragment.
- * On a newer version, only added fragments are searched (and fragments with rows that a restore made live again). Rows deleted
- * since are removed. So a change that lost a race is decided exactly on the version that it follows, at the cost of what changed.
+ * The value of a predicate depends only on its row. So it stays valid as long as the row is live in the same fragment.
+ * For a newer version, only new fragments are searched, and fragments in which a restore made rows live again. Rows
+ * that were deleted in the meantime are removed from the result. So a retried change gets the exact result for the
+ * newest version, and the work depends only on the size of the difference.
  */
 
 import { type Fragment, type Layout, onlyLostRows } from '../manifest/layout.js'
@@ -17,13 +19,15 @@ import { RowSource, rowOffsetField } from '../query/source.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { TableReader } from '../table/table-reader.js'
 
-/** Live rows by fragment: ascending offsets, never empty; fragments in the order of the manifest. */
+/**
+ * By fragment, in the order of the manifest: ascending offsets of live rows. A fragment without rows is not in the map.
+ */
 export type RowSet = ReadonlyMap<Fragment, Uint32Array>
 
-/** Select some rows of one part; return their offsets in the part. */
+/** A function that selects some of the given rows of one part. Resolves to their offsets in the part. */
 export type Narrow = (source: RowSource, hits: RowHits) => Promise<Uint32Array>
 
-/** The result for a version. */
+/** The matching rows of a version. */
 interface Result {
   readonly layout: Layout
   readonly found: RowSet
@@ -31,13 +35,16 @@ interface Result {
 
 const none = new Uint32Array(0)
 
-/** The matches of one predicate. Keeps the result of the last call for the next one. */
+/** A search for the rows of one predicate. It keeps the result of the last call, from which the next call starts. */
 export class MatchedRows {
   #last: Result | null = null
 
   /**
-   * Return the rows of a version for which `filter` is true (null: all) and that `narrow` selects. Both must be consistent between
-   * calls. The filter is bound to the schema of the version. Unchanged offsets are the same array as in the last call.
+   * Return the rows of a version that match `filter` and that `narrow` selects.
+   *
+   * `filter`: bound to the schema of the version; null: all rows match. `narrow`: default: selects all matching rows.
+   * Both must give the same result for a row in all calls. If the rows of a fragment are the same as in the last call,
+   * the result has the same array of offsets.
    */
   async find(
     reader: TableReader,
@@ -48,7 +55,7 @@ export class MatchedRows {
     const source = new RowSource(reader, pacer)
     const { layout } = reader
     const { fragments } = layout
-    // The offset of a row in the table depends on other rows.
+    // A filter over the offset of rows in the table also depends on other rows, so its last result cannot be used.
     const isOfRow = !filter?.columns.includes(rowOffsetField.name)
     const last = isOfRow && this.#last?.layout.schema.id === layout.schema.id ? this.#last : null
     const before = last === null ? null : new Map(last.layout.fragments.map(each => [each.id, each]))
@@ -78,7 +85,7 @@ export class MatchedRows {
   }
 }
 
-/** Count the rows of a set. */
+/** Return the number of rows of a set. */
 export function countIn(rows: RowSet): number {
   let count = 0
   for (const offsets of rows.values()) count += offsets.length

@@ -1,4 +1,4 @@
-/** The rows of a merge, all in memory, with a lookup by key. */
+/** Keeps the source rows of a merge in memory, and finds them by their keys. */
 import type { Batch, Column } from '../arrow/column.js'
 import { isValid } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
@@ -14,20 +14,26 @@ import { namedColumn } from '../query/named-column.js'
 import { isOrdered, valueType } from '../sql/values/types.js'
 import { doublesOf } from '../sql/values/vector.js'
 
-/** The source of a merge. */
+/** The source of a merge: the rows of the caller, which are merged into the table. */
 export class MergeSource {
   /** The columns of the rows, with the table's types. */
   readonly schema: Schema
+  /** Names of the key columns. */
   readonly keys: readonly string[]
-  /** Values of each key column, if they can be the list of an IN condition; else null. */
+  /**
+   * For each key column: its distinct values as a parameter of an IN condition. Null if they are too many, or have
+   * another type.
+   */
   readonly members: readonly (Members | null)[]
   readonly #batches: readonly Batch[]
-  /** Number of rows before each batch. */
+  /** For each batch: the number of its first row in the source. */
   readonly #starts: readonly number[]
   readonly #count: number
+  /** Maps keys to groups. All rows with the same key are one group. */
   readonly #groups: Grouper
-  /** The first row of each group. */
+  /** By group: its first row. */
   readonly #rowOf: Uint32Array
+  /** By first row of a group: the other rows of the group. Groups of one row are not in the map. */
   readonly #duplicates: ReadonlyMap<number, readonly number[]>
 
   private constructor(schema: Schema, keys: readonly string[], batches: readonly Batch[], found: FoundKeys) {
@@ -47,8 +53,12 @@ export class MergeSource {
   }
 
   /**
-   * Read the rows of a merge. `rows` have some columns of the table, with its types. A row with NULL in a key matches nothing. Throws
-   * `ColumnNotFound` for unknown keys, `InvalidInput` for keys that the rows do not have, `SchemaValidation` for rows that do not fit.
+   * Read the rows of a merge into memory. The batches have columns of the table, with the types of the table. A row
+   * with NULL in a key column does not match any row.
+   *
+   * `table`: schema of the table. `keys`: names of the key columns. `seed`: seed of the hash function. Throws
+   * `ColumnNotFound` for an unknown key column, and `InvalidInput` for a key column that the rows do not have. Throws
+   * `SchemaValidation` for a key column whose values cannot be compared.
    */
   static async read(
     {
@@ -81,7 +91,10 @@ export class MergeSource {
     return this.#count
   }
 
-  /** Return the first row with each key, or -1. `columns`: the key columns. */
+  /**
+   * Find rows by key. `columns`: the key columns of other rows. Returns for each of them the first source row with its
+   * key, or -1.
+   */
   find(columns: readonly Column[]): Int32Array {
     const groups = this.#groups.find(columns)
     for (let row = 0; row < groups.length; row++) {
@@ -91,12 +104,12 @@ export class MergeSource {
     return groups
   }
 
-  /** Return the other rows with the same key. `row`: as returned by `find`. */
+  /** Return the other source rows with the key of `row`, a source row that `find` returned. */
   duplicatesOf(row: number): readonly number[] {
     return this.#duplicates.get(row) ?? []
   }
 
-  /** Check that each row of the table matches one row only. `rows`: as returned by `find`. Throws `InvalidInput`. */
+  /** Throw `InvalidInput` if a row of the table matches several source rows. `rows`: the result of `find`. */
   checkSingle(rows: Int32Array): void {
     if (this.#duplicates.size === 0) return
     const row = rows.find(each => this.#duplicates.has(each))
@@ -104,12 +117,12 @@ export class MergeSource {
     const [values] = batchToRows(this.take(Uint32Array.of(row)))
     const key = this.keys.map(name => `${name} = ${quote(values![name])}`).join(', ')
     throw invalidInput(
-      `rows ${row} and ${this.#duplicates.get(row)![0]} have the same key (${key}), which a row of the table has too`,
-      { hint: 'a row of the table can be replaced by one row only; keep one of them' },
+      `rows ${row} and ${this.#duplicates.get(row)![0]} have the same key (${key}), and a row of the table also has this key`,
+      { hint: 'only one row can replace a row of the table; remove the other rows with the same key' },
     )
   }
 
-  /** Return some of the rows, at least one, in the given order. */
+  /** Return the source rows with the numbers `rows`, in this order. `rows` must not be empty. */
   take(rows: Uint32Array): Batch {
     const order = Uint32Array.from({ length: rows.length }, (_, i) => i).sort((a, b) => rows[a]! - rows[b]!)
     const position = new Uint32Array(rows.length)
@@ -131,7 +144,7 @@ export class MergeSource {
     return { schema: this.schema, length: rows.length, columns }
   }
 
-  /** Stream the rows that are not in `left`. */
+  /** Yield the source rows whose numbers are not in `left`. */
   async *without(left: Bitset): AsyncGenerator<Batch> {
     for (const [i, batch] of this.#batches.entries()) {
       const start = this.#starts[i]!
@@ -149,22 +162,25 @@ export class MergeSource {
   }
 }
 
-/** With more keys, no IN condition is made: building it would take too long. For floats it takes twice as long. */
+/**
+ * Maximum number of keys for which an IN condition is built, because building takes time for each key. The limit for
+ * floats is lower, because a float takes twice as long.
+ */
 const membersMax = 32 * 1024
 const floatsMax = 16 * 1024
 
-/** A list of values, as a parameter of an expression. */
+/** A list of values that can be a parameter of an expression. */
 type Members = readonly string[] | Int32Array | Uint32Array | BigInt64Array | BigUint64Array | Float64Array
 
 /**
- * Return the column that a merge key names: its name, or a path with backticks for names with dots. Throws `ColumnNotFound` for
- * unknown columns, `Unsupported` for struct fields.
+ * Return the column that a merge key names. `key`: the name of a column; a name with dots is in backticks. Throws
+ * `ColumnNotFound` for an unknown column, and `Unsupported` for a field of a struct.
  */
 export function mergeKey(key: string, schema: Schema): Field {
   const { path } = namedColumn(key, schema)
   if (path.length > 1) {
-    throw unsupported(`the merge key ${quote(key)} is a field of a struct`, {
-      hint: 'merge by columns of the table; addColumns can add a column with the value of the field',
+    throw unsupported(`a merge key must be a column, but ${quote(key)} is a field of a struct`, {
+      hint: 'add a column with the value of the field by addColumns, and merge by this column',
     })
   }
   return schema.fields.find(({ name }) => name === path[0])!
@@ -172,19 +188,19 @@ export function mergeKey(key: string, schema: Schema): Field {
 
 function keyType(field: Field, brought: ReadonlySet<string>): DataType {
   const key = field.name
-  if (!brought.has(key)) throw invalidInput(`the rows have no column ${quote(key)}, by which they are merged`)
+  if (!brought.has(key)) throw invalidInput(`the rows do not have the key column ${quote(key)} of the merge`)
   if (isOrdered(field.type)) return field.type
   throw schemaMismatch(`column ${quote(key)} is ${field.type.kind}, whose values cannot be compared`, {
     hint: 'merge by columns of numbers, texts, bytes or times',
   })
 }
 
-/** Collects the keys of rows. */
+/** The keys of the source rows, grouped by equal keys. */
 class FoundKeys {
   readonly groups: Grouper
-  /** The first row of each group. */
+  /** By group: its first row. */
   readonly rows: number[] = []
-  /** Further rows with the same key, by the first row. */
+  /** By first row of a group: the other rows of the group. */
   readonly duplicates = new Map<number, number[]>()
   readonly #names: readonly string[]
   readonly #types: readonly DataType[]

@@ -1,6 +1,10 @@
 /**
- * Merges rows into a table by key (SQL's MERGE). Depending on the rules, matching rows are replaced, rows that only the source
- * has are inserted, and rows that only the table has are deleted.
+ * Merges rows into a table by key, like MERGE of SQL. The rows of the caller are the source, the table is the target.
+ * The rules of a merge say what happens to each kind of row:
+ *
+ * - Rows of the table whose key the source has may be replaced.
+ * - Rows of the source whose key the table does not have may be inserted.
+ * - Rows of the table whose key the source does not have may be deleted.
  */
 
 import type { Batch, Column } from '../arrow/column.js'
@@ -27,22 +31,23 @@ import { type NewValues, RewrittenRows } from './rewrite-rows.js'
 import { type Draft, type StageTarget, stageRows } from './stage.js'
 import { type StagedDeletions, stageDeletions } from './stage-deletions.js'
 
-/** Which rows a merge replaces, inserts and deletes. */
+/** The rules of a merge: which rows are replaced, inserted and deleted. */
 export interface MergeRules {
-  /** Whether to replace matching rows; with `updateIf`, only those for which it is true. */
+  /** Whether to replace matching rows. */
   readonly update: boolean
-  /** SQL over `source.x` and `target.x`. */
+  /** SQL condition over `source.x` and `target.x` for the rows to replace. Undefined: all matching rows. */
   readonly updateIf: string | undefined
+  /** Whether to insert rows whose keys the table does not have. */
   readonly insert: boolean
-  /** Whether to delete rows that only the table has; with `removeIf`, only those for which it is true. */
+  /** Whether to delete rows of the table whose keys the source does not have. */
   readonly remove: boolean
-  /** SQL over the columns of the table. */
+  /** SQL condition over the columns of the table for the rows to delete. Undefined: all rows without a match. */
   readonly removeIf: string | undefined
-  /** Parameters of both conditions. */
+  /** Parameters of the two conditions. */
   readonly parameters: ParameterList
 }
 
-/** The staged effect of a merge on one version. */
+/** The staged effect of a merge on one version, and the numbers of affected rows. */
 interface Merged {
   readonly deletions: StagedDeletions
   readonly moved: readonly MovedDraft[]
@@ -53,8 +58,8 @@ interface Merged {
 }
 
 /**
- * Bind the conditions of a merge. `brought`: schema of the merged rows. `schema`: that of the table. Throws `ColumnNotFound`,
- * `InvalidInput` or `SchemaValidation` for conditions that do not fit.
+ * Bind the conditions of a merge. `brought`: schema of the source. `schema`: schema of the table. Throws
+ * `ColumnNotFound`, `InvalidInput` or `SchemaValidation` for a condition that cannot be bound.
  */
 export function mergeConditions(
   { updateIf, removeIf, parameters }: MergeRules,
@@ -70,7 +75,7 @@ export function mergeConditions(
   return bound
 }
 
-/** One merge, with all its attempts. */
+/** A merge. The caller calls `prepare` for each attempt to commit, on the newest version. */
 export class RowMerge {
   readonly #source: MergeSource
   readonly #rules: MergeRules
@@ -79,15 +84,16 @@ export class RowMerge {
   readonly #replaced = new MatchedRows()
   readonly #removed = new MatchedRows()
   readonly #rewritten = new RewrittenRows()
-  /** True for all rows whose keys the source has, and perhaps for others. */
+  /** Condition that is true for all rows whose keys the source has, and maybe for more rows. Null: no condition. */
   readonly #among: BoundExpression | null
   readonly #updateIf: BoundExpression | null
   readonly #removeIf: BoundExpression | null
+  /** The inserted rows of the last attempt. `met`: source rows that match a row of the table, and were not inserted. */
   #inserted: { readonly met: Bitset; readonly drafts: readonly Draft[] } | null = null
 
   /**
-   * `schema`: that of the table, which must not change during the merge. `maintained`: its maintained columns. Throws
-   * `ColumnNotFound`, `InvalidInput` or `SchemaValidation` for conditions that do not fit.
+   * `schema`: schema of the table, which must not change during the merge. `maintained`: maintained columns of the
+   * table. Throws `ColumnNotFound`, `InvalidInput` or `SchemaValidation` for a condition that cannot be bound.
    */
   constructor(source: MergeSource, rules: MergeRules, schema: TableSchema, maintained: MaintainedColumns) {
     const { updateIf, removeIf } = mergeConditions(rules, source.schema, schema)
@@ -99,7 +105,7 @@ export class RowMerge {
     this.#removeIf = removeIf
   }
 
-  /** Work out the effect of the merge on a version, and stage it. */
+  /** Compute the effect of the merge on the version of `reader`, and stage it. */
   async prepare(reader: TableReader, target: StageTarget, pacer: Pacer): Promise<Merged> {
     const { schema } = reader
     const source = this.#source
@@ -116,7 +122,8 @@ export class RowMerge {
     if (update && condition === null) replaced = matched
     else if (update) {
       const passes: Narrow = (rows, hits) => rowsPassing(source, schema, condition!, rows, hits)
-      // The offset of a row in the table may differ in the next attempt.
+      // If the condition reads the offset of a row in the table, its value may differ in the next attempt. Then do not
+      // keep the result for the next attempt.
       const names = targetColumns(condition!.expr)
       const isOfRow = names !== null && !names.includes(rowOffsetField.name)
       const matcher = isOfRow ? this.#replaced : new MatchedRows()
@@ -131,7 +138,7 @@ export class RowMerge {
     const arrow = arrowSchema(schema)
     const brought = source.schema.fields.map(({ name }) => name)
     const newValues = this.#maintained.after(mergedValues(source, schema), brought, pacer.signal)
-    // Stage both in parallel: one is computed while the other is written to disk.
+    // Stage replaced and inserted rows in parallel: while one file is written, the rows of the other can be computed.
     const [moved, drafts] = await waitForBoth(
       this.#rewritten.stage(reader, arrow, replaced, newValues, target, pacer),
       insert ? this.#insert(reader, arrow, matched, target, pacer) : Promise.resolve([]),
@@ -146,9 +153,9 @@ export class RowMerge {
     }
   }
 
-  /** Return whether rows that were appended since affect the result of `prepare`. */
+  /** Return whether rows that another commit appended after `prepare` may change the result of `prepare`. */
   concerns(rows: Batch): boolean {
-    // Appended rows may have to be deleted.
+    // The merge may have to delete the appended rows.
     if (this.#rules.remove) return true
     const columns = this.#source.keys.map(key => {
       return rows.columns[rows.schema.fields.findIndex(({ name }) => name === key)]
@@ -157,7 +164,7 @@ export class RowMerge {
     return this.#source.find(columns as Column[]).some(row => row >= 0)
   }
 
-  /** Stage the rows without a match. Reuses the drafts of the last attempt if the rows are the same. */
+  /** Stage the source rows without a match. Returns the files of the last attempt if the rows are the same. */
   async #insert(
     reader: TableReader,
     arrow: Schema,
@@ -195,7 +202,7 @@ export class RowMerge {
   }
 }
 
-/** Wait for both, also if one fails. */
+/** Wait until both promises are settled. Then throw the first error, if any. */
 async function waitForBoth<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
   const [first, second] = await Promise.allSettled([a, b])
   if (first.status === 'rejected') throw first.reason
@@ -203,7 +210,10 @@ async function waitForBoth<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> 
   return [first.value, second.value]
 }
 
-/** A filter that is true for all rows with a key of the source, and perhaps for others. Null if there is none. */
+/**
+ * Return a filter that is true for all rows with a key of the source, and maybe for more rows. Null: no key has an IN
+ * list.
+ */
 function amongKeys({ keys, members }: MergeSource, schema: TableSchema): BoundExpression | null {
   const known = keys.flatMap((key, k) => (members[k] === null ? [] : [{ key, values: members[k]! }]))
   if (known.length === 0) return null
@@ -212,7 +222,7 @@ function amongKeys({ keys, members }: MergeSource, schema: TableSchema): BoundEx
   return bindFilter(conditions.join(' AND '), sourceSchema(schema), { parameters })
 }
 
-/** The matching row of the source for each row of the table, or -1. */
+/** Return for each given row of the table the matching row of the source, or -1. */
 async function keyRows(source: MergeSource, rows: RowSource, hits: RowHits): Promise<Int32Array> {
   return source.find((await rows.batch(hits, source.keys, false)).columns)
 }
@@ -221,7 +231,10 @@ function kept({ offsets }: RowHits, rows: Int32Array, stays: (row: number) => bo
   return offsets.filter((_, i) => stays(rows[i]!))
 }
 
-/** New values: those of the source, and the old values of columns that the source does not have. */
+/**
+ * Return a function that computes new rows: values of the source, and old values in columns that the source does not
+ * have.
+ */
 function mergedValues(source: MergeSource, schema: TableSchema): NewValues {
   const brought = new Map(source.schema.fields.map(({ name }, i) => [name, i]))
   const others = schema.fields.map(({ name }) => name).filter(name => !brought.has(name))
@@ -248,7 +261,7 @@ function pairSchema(source: Schema, target: TableSchema): Schema {
   return { fields: [row(sourceName, source.fields), row(targetName, sourceSchema(target).fields)] }
 }
 
-/** Rows with a key of the source for which `condition` is true. */
+/** Return the offsets of the given rows that have a key of the source and for which `condition` is true. */
 async function rowsPassing(
   source: MergeSource,
   schema: TableSchema,
@@ -277,7 +290,7 @@ async function rowsPassing(
     .map(i => offsets[i]!)
 }
 
-/** The columns of the target that a condition reads; null: the whole row. */
+/** Return the names of the target columns that a condition reads. Null: the condition reads `target` as a whole. */
 function targetColumns(node: Bound): readonly string[] | null {
   if (node.kind === 'column') {
     const [first, second] = node.path
@@ -305,7 +318,7 @@ function structOf(children: readonly Field[], columns: readonly Column[], length
   }
 }
 
-/** The union of disjoint sets of rows. */
+/** Return the union of two sets of rows that have no row in common. */
 function union({ layout }: TableReader, a: RowSet, b: RowSet): RowSet {
   if (b.size === 0) return a
   const all = new Map<(typeof layout.fragments)[number], Uint32Array>()

@@ -1,13 +1,14 @@
 /**
- * Pins keep the files of snapshots: garbage collection deletes no file that a state at a pinned slot refers to, whichever process
- * holds the pin (STORAGE S8).
+ * Pins keep the files of snapshots. Garbage collection of every process keeps all files to which the state at a pinned
+ * slot refers (STORAGE S8).
  *
  *     _pins/<uuid>-<counter>      {"slot":4711,"by":<the process, if it can be identified>,"upload":<id of an upload>}
  *
- * - Every minute, the process of a pin writes the file with the next counter and deletes the last one (storage/heartbeat).
- * - Other processes honour a pin as long as its process is alive, if they can tell.
- * - Otherwise they honour the pin until its counter has stayed the same for ten minutes. The observation times of all processes
- *   are added up (storage/stillness).
+ * - Every minute, the owner process of a pin writes a file with the next counter, and deletes the last file
+ *   (storage/heartbeat).
+ * - If other processes can check whether the owner process runs, the pin is valid as long as it runs.
+ * - Otherwise the pin is valid until its counter has not changed for ten minutes. The times for which different
+ *   processes observed the pin are added up (storage/stillness).
  */
 import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from '../storage/blob-store.js'
@@ -23,13 +24,13 @@ const pinBytesMax = 1024
 /** A pin on the state at a slot. */
 export interface Pin {
   readonly slot: number
-  /** The pin's file; null for a pin of this process. */
+  /** Key of the pin's file. Null for a pin of this process. */
   readonly key: string | null
-  /** Id of the upload whose files the pin keeps; null for a reader. */
+  /** Id of the upload whose files the pin keeps. Null for the pin of a reader. */
   readonly upload: string | null
-  /** Process id, if the process runs on this machine. */
+  /** Id of the owner process. Null if the process does not run on this machine or cannot be identified. */
   readonly process: number | null
-  /** For how long the pin was not renewed, as observed, milliseconds. */
+  /** Time in milliseconds for which the observed pin was not renewed. */
   readonly stillMs: number
 }
 
@@ -40,24 +41,28 @@ interface PinContent {
   readonly upload: string | null
 }
 
-/** Stands in for the content of a pin file that cannot be parsed: it pins slot 0, so every file stays. */
+/**
+ * Used instead of the content of a pin file that cannot be parsed. It pins slot 0, so garbage collection deletes no
+ * file.
+ */
 const unreadable: PinContent = { slot: 0, by: null, upload: null }
 
-/** The pins of a root, as seen by this process. */
+/** The pins of a root: those of this process, and those of other processes that it observes. */
 export class Pins {
   readonly #store: BlobStore
   readonly #clock: Clock
   readonly #readOnly: boolean
-  /** Pins of this process, by the owner of their heartbeats: their file without the counter. */
+  /** Pins of this process, by the key of their file without the counter. */
   readonly #own = new Map<string, Pick<Pin, 'slot' | 'upload'>>()
   readonly #closing = new AbortController()
+  /** For each pin of this process: a promise that resolves when its heartbeat has ended and its file is deleted. */
   readonly #kept = new Set<Promise<void>>()
-  /** Contents of pins of other processes, by owner. */
+  /** Contents of pins of other processes, by the key of their file without the counter. */
   #contents: ReadonlyMap<string, PinContent> = new Map()
   readonly #stillness: Stillness
   #watching: Promise<void> | null = null
 
-  /** `readOnly`: pins are not written, so other processes do not see them. */
+  /** `readOnly`: whether pins are only in memory. Then other processes do not see them. */
   constructor(store: BlobStore, clock: Clock, readOnly: boolean) {
     this.#store = store
     this.#clock = clock
@@ -65,7 +70,10 @@ export class Pins {
     this.#stillness = new Stillness(store, clock, renewMs)
   }
 
-  /** Pin `slot`, durably, until the caller calls the returned function or closes this object. `upload`: id of the upload, if any. */
+  /**
+   * Pin `slot` until the caller calls the returned function, or until `close`. Resolves when the pin is durable.
+   * `upload`: id of the upload whose files the pin keeps; default: null, for a reader.
+   */
   async hold(slot: number, signal?: AbortSignal, upload: string | null = null): Promise<() => Promise<void>> {
     const owner = `${directory}${this.#clock.uuid()}`
     const release = new AbortController()
@@ -92,12 +100,12 @@ export class Pins {
     }
   }
 
-  /** Return the oldest pinned slot; infinity if there is none. Deletes pins of dead processes. */
+  /** Return the oldest pinned slot, or infinity if no slot is pinned. Deletes pins that are no longer valid. */
   async oldest(): Promise<number> {
     return Math.min(Number.POSITIVE_INFINITY, ...(await this.all()).map(({ slot }) => slot))
   }
 
-  /** Return all honoured pins. Deletes pins of dead processes. */
+  /** Return all valid pins. Deletes pins that are no longer valid. */
   async all(): Promise<readonly Pin[]> {
     const { pins, lost } = await this.#check()
     for (const key of lost) {
@@ -111,7 +119,7 @@ export class Pins {
     return [...own, ...pins]
   }
 
-  /** Release every pin of this process, and save what it observed of other pins. */
+  /** Release all pins of this process. Saves for how long this process has observed the pins of other processes. */
   async close(): Promise<void> {
     this.#own.clear()
     this.#closing.abort()
@@ -123,7 +131,7 @@ export class Pins {
       .catch(() => {})
   }
 
-  /** Honoured pins of other processes, and files of pins that are no longer honoured. */
+  /** Return the valid pins of other processes (`pins`), and the files of pins that are no longer valid (`lost`). */
   async #check(): Promise<{ readonly pins: readonly Pin[]; readonly lost: readonly string[] }> {
     const began = this.#clock.elapsed()
     const { heartbeats, records } = await listHeartbeats(this.#store, directory, pinBytesMax, {
@@ -161,13 +169,16 @@ export class Pins {
     return { pins, lost }
   }
 
-  /** Whether the process runs on this machine, so that its id is valid here. */
+  /** Return whether a process runs on this machine, so that its process id is meaningful here. */
   #isOnThisMachine({ boot, space }: ProcessMark): boolean {
     const own = this.#store.processes?.own
     return boot === own?.boot && space === own.space
   }
 
-  /** Check at intervals, as long as there are pins whose process cannot be checked. Never rejects. */
+  /**
+   * Check the pins at intervals, as long as there are pins whose owner process cannot be checked. The promise never
+   * rejects.
+   */
   async #watch(): Promise<void> {
     while (this.#stillness.isWatching) {
       await this.#clock.sleep(this.#stillness.pauseMs, this.#closing.signal).catch(() => {})
@@ -179,7 +190,7 @@ export class Pins {
     this.#watching = null
   }
 
-  /** Read a pin; null if a newer file has replaced it. */
+  /** Read the file of a pin. Returns null if a newer file has replaced it. */
   async #read(key: string): Promise<PinContent | null> {
     const bytes = await this.#store.get(key)
     if (bytes === null) return null

@@ -1,6 +1,6 @@
 /**
- * Chooses index segments to merge, and adds unindexed rows. Works as a log-structured merge: each row is indexed once per size
- * tier, and the number of segments to search stays small.
+ * Plans index merges: chooses the index segments to merge, and the unindexed rows to add. Segments of similar size are
+ * merged, as in a log-structured merge-tree. So each row is indexed once per size tier, and searches read few segments.
  */
 import { maxTextSegmentRows } from '../indexes/text/build.js'
 import { isExtendable, maxSegmentRows } from '../indexes/vector/build.js'
@@ -22,29 +22,40 @@ import { segmentRows } from './build-index.js'
 import type { CompactionMode } from './compaction-plan.js'
 import { rowsIn, type Stretch } from './stretch.js'
 
-/** A planned merge of segments. */
+/** A planned index merge. */
 export interface IndexFold {
-  /** Files of the segments to replace. */
+  /** Names of the files of the segments to replace. */
   readonly from: readonly string[]
-  /** Rows of the new segments. */
+  /** The rows of the new segments, except the rows of `base`. */
   readonly stretches: readonly Stretch[]
-  /** One of the replaced segments: the new segment keeps its rows and appends the others. Null: built from scratch. */
+  /**
+   * The replaced segment to extend: the new segment gets its rows, then the rows of `stretches`. Null: no segment is
+   * extended.
+   */
   readonly base: CoveredSegment | null
 }
 
-/** When segments of an index are merged. */
+/** The thresholds from which segments of an index are merged. */
 interface MergePolicy {
-  /** Unindexed rows, as a share of the table and as a minimum, from which they are indexed while the table changes. */
+  /**
+   * While the table changes: minimum share of unindexed rows in the table. Below it, unindexed rows are not indexed
+   * yet.
+   */
   readonly lazyShare: number
+  /** While the table changes: minimum number of unindexed rows. With fewer rows, they are not indexed yet. */
   readonly lazyMin: number
-  /** The minimum when the table no longer changes. */
+  /** When the table no longer changes: minimum number of unindexed rows. With fewer rows, they are not indexed. */
   readonly eagerMin: number
-  /** A segment is rebuilt if fewer than this share of its rows is left. */
+  /** Minimum share of a segment's rows that are left in the table. Below it, the segment is rebuilt. */
   readonly coveredShare: number
+  /** Maximum number of rows of a segment. */
   readonly rowsMax: number
-  /** A segment is merged with segments of at least this share of its size. */
+  /** Maximum size of a segment to merge, as a multiple of the total size of the smaller merged segments. */
   readonly ratio: number
-  /** The largest merged segment is extended up to this multiple of the vectors that it was trained on; 0: never. */
+  /**
+   * Maximum size of an extended segment, as a multiple of the vectors on which it was trained. 0: segments are not
+   * extended.
+   */
   readonly growth: number
 }
 
@@ -59,13 +70,17 @@ const scalarPolicy: MergePolicy = {
 }
 
 /**
- * Finding the neighbours of a row for a graph takes up to a millisecond. Measuring an unindexed row takes a query less than a
- * microsecond, so ten thousand rows cost a few milliseconds, and their results are exact. So rows wait until there are many.
+ * The policy of vector indexes. Indexing is delayed until there are many unindexed rows, because inserting a row into a
+ * graph takes up to a millisecond. A query needs less than a microsecond for an unindexed row, so 10,000 unindexed rows
+ * take a few milliseconds, and their distances are exact.
  *
- * Then they are appended to a segment up to sixteen times as large. Writing that segment again is a copy, which costs little per
- * row compared with placing a row in the graph. And each query searches every segment, so fewer segments are faster. An
- * extended segment keeps the partitions and codes of the vectors it was trained on. So it is rebuilt before it grows too large for
- * them, and when a fifth of its rows is gone, which its graph still has.
+ * The rows are then appended to a segment that may be up to 16 times as large. The segment is written again, but a copy
+ * of a row costs little compared with its insertion into the graph. Fewer segments make queries faster, because a query
+ * searches all segments.
+ *
+ * An extended segment keeps the partitions and codes of the vectors on which it was trained. So it is rebuilt before it
+ * is too large for them. It is also rebuilt when more than 20 % of its rows are gone, because its graph still contains
+ * them.
  */
 const vectorPolicy: Omit<MergePolicy, 'rowsMax' | 'ratio' | 'growth'> = {
   lazyShare: 1 / 16,
@@ -73,14 +88,15 @@ const vectorPolicy: Omit<MergePolicy, 'rowsMax' | 'ratio' | 'growth'> = {
   eagerMin: 10_000,
   coveredShare: 0.8,
 }
-/** Segments that cannot be extended are rebuilt when merged. */
+/** The policy for segments that can be extended. `rebuilding` is the policy for segments that a merge must rebuild. */
 const extending = { ratio: 16, growth: 4 }
 const rebuilding = { ratio: 1, growth: 0 }
 
 /**
- * A search splits every unindexed row into terms: half a microsecond per term, so a thousand rows of a hundred terms take as long
- * as a query may. A row is indexed again whenever its segment doubles. Deleted rows count in scores until a segment is
- * built without them: at the latest when a fifth of the rows is deleted.
+ * The policy of text indexes. A search splits every unindexed row into terms, which takes about 0.5 µs per term. So
+ * 1,000 rows of 100 terms take 50 ms, the maximum for a query. A row is indexed again each time the size of its segment
+ * doubles. Deleted rows affect the scores until their segment is rebuilt, which happens when more than 20 % of its rows
+ * are deleted.
  */
 const textPolicy: MergePolicy = {
   lazyShare: 0,
@@ -93,8 +109,9 @@ const textPolicy: MergePolicy = {
 }
 
 /**
- * Plan a merge. Null if there is nothing worth doing, or if the column no longer has vectors or text. `isCurrent`: whether a
- * segment would be built the same way today; others are rebuilt.
+ * Plan an index merge. Returns null if no threshold is reached, or if the type of the column no longer fits the index.
+ * `isCurrent` returns whether a new segment would be built in the same way as an existing segment; other segments are
+ * rebuilt. Default: all are current.
  */
 export function planIndexFold(
   index: TableIndex,
@@ -118,7 +135,7 @@ export function planIndexFold(
     return rows === 0 || there < begun * policy.coveredShare || !isCurrent(covered.segment)
   })
   if ((missing === 0 || isWaiting) && sparse.length === 0) return null
-  // Merging a full segment would again give two segments.
+  // A full text segment is not merged, because the result would again be two segments.
   const whole = kept.filter(each => !sparse.includes(each) && each.covered.segment.text?.full !== true)
   const rest = missing + sparse.reduce((sum, { rows }) => sum + rows, 0)
   const start =
@@ -157,7 +174,7 @@ function policyOf(index: TableIndex, { schema }: Layout): MergePolicy | null {
   return { ...vectorPolicy, ...(isExtendable(spec) ? extending : rebuilding), rowsMax: most }
 }
 
-/** Average number of vectors per row, from the existing segments. */
+/** Return the average number of vectors per row in the existing segments, at least 1. */
 function vectorsPerRow({ segments }: TableIndex): number {
   const rows = segments.reduce((sum, { rows }) => sum + rows, 0)
   const vectors = segments.reduce((sum, { vectors = 0 }) => sum + vectors, 0)
@@ -173,15 +190,22 @@ function leastMissing(
   return mode === 'lazy' ? Math.max(lazyMin, total * lazyShare) : eagerMin
 }
 
+/** A segment with the numbers that determine whether it is merged. */
 interface SizedSegment {
   readonly covered: CoveredSegment
-  /** Rows of the segment that are left. Includes deleted rows that are still in their fragments, as a new segment would. */
+  /**
+   * Number of the segment's rows that are still in their fragments. It includes deleted rows, which a new segment
+   * includes too.
+   */
   readonly rows: number
-  /** Number of rows left that count for `coveredShare`, */
+  /** Number of the segment's rows that are left: `rows`, or for a text segment only the live rows. */
   readonly there: number
-  /** and the same number when the segment was built. */
+  /**
+   * The value of `there` when the segment was built. If `there / begun` is below `coveredShare`, the segment is
+   * rebuilt.
+   */
   readonly begun: number
-  /** Maximum number of rows that it adds to a merged segment. */
+  /** Maximum number of rows that the segment adds to a merged segment. */
   readonly size: number
 }
 
@@ -190,7 +214,10 @@ function canGrow({ covered: { segment } }: SizedSegment, added: number, { growth
   return rows + added <= begun * growth
 }
 
-/** Lost rows of a segment that can be extended still use space, so they count in `size`. */
+/**
+ * Compute the numbers of a segment. If segments can be extended, `size` includes lost rows, because they stay in the
+ * segment.
+ */
 function sized(
   covered: CoveredSegment,
   policy: MergePolicy,
@@ -204,8 +231,9 @@ function sized(
 }
 
 /**
- * Maximum number of live rows in the items. If items cover only a part of a fragment, its deleted rows are assumed to be in the
- * other part. So a segment just built from live rows never counts as sparse.
+ * Return an upper bound of the number of live rows in the items. If items cover only a part of a fragment, this
+ * function assumes that the deleted rows are in the other part. So a segment that was just built from live rows is
+ * never considered sparse.
  */
 function liveAmong(items: readonly CoverItem[], fragments: ReadonlyMap<number, Fragment>): number {
   let live = 0
@@ -227,7 +255,7 @@ function uncoveredStretches(fragments: readonly Fragment[], items: readonly Cove
   const stretches: Stretch[] = []
   for (const fragment of fragments) {
     let from = 0
-    // Fragments without live rows need no index.
+    // The rows of a fragment without live rows need not be indexed.
     if (liveRows(fragment) === 0) continue
     for (const { at, end } of (byFragment.get(fragment.id) ?? []).sort((a, b) => a.at - b.at)) {
       if (at > from) stretches.push({ fragment, from, to: at })

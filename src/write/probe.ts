@@ -1,6 +1,7 @@
 /**
- * Checks whether rows that were appended since a change was prepared affect the change (STORAGE S3). If not, the change is the
- * same on the newer version and need not be prepared again. Synchronous: rows that would have to be read count as affecting it.
+ * Checks whether rows that another commit appended affect a prepared change (STORAGE S3). If they do not, the change
+ * stays the same on the newer version, and is not prepared again. The check is synchronous and reads no files. So rows
+ * in files affect the change, unless their min/max statistics exclude this.
  */
 import type { Batch } from '../arrow/column.js'
 import { decodeBatch } from '../arrow/inline-batch.js'
@@ -12,12 +13,13 @@ import { selectRows } from '../sql/evaluate.js'
 import { possibleTruth } from '../sql/zones/prune.js'
 import { readZone } from '../sql/zones/zone.js'
 
-/** Return whether any of some rows, given with all columns, affects the change. */
+/** A function that returns whether any of the given rows affects the change. The rows have all columns. */
 export type Concerns = (rows: Batch) => boolean
 
 /**
- * Return whether a change only appends rows that neither `filter` (if given) nor `concerns` selects. `schema`: that of the table,
- * before and after.
+ * Return whether the commit `change` does not affect the prepared change. This is true if `change` only appends rows,
+ * and if neither `filter` nor `concerns` selects any of them. `schema`: schema of the table, which must be the same
+ * before and after. `filter`: null: not used.
  */
 export function isUnrelated(
   { change, slot }: RecentChange,
@@ -39,11 +41,11 @@ export function isUnrelated(
   })
 }
 
-/** For a change of the rows that match a predicate. */
+/** Return a `Concerns` function for a change that affects the rows that match `filter`. */
 export function matchedBy(filter: BoundExpression): Concerns {
   return rows => {
     const names = new Set(rows.schema.fields.map(({ name }) => name))
-    // `_rowid` and `_rowoffset` are not known before the commit.
+    // The appended rows do not have the columns `_rowid` and `_rowoffset`. If the filter reads them, any row may match.
     if (!filter.columns.every(name => names.has(name))) return true
     return selectRows(filter, rows).count() > 0
   }

@@ -1,4 +1,4 @@
-/** Splits and joins incoming batches into batches that are bounded in rows and bytes. */
+/** Splits and joins incoming batches, so that the resulting batches have limited numbers of rows and bytes. */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
 import { batchBytes, rowBytes } from '../arrow/layout.js'
@@ -6,19 +6,19 @@ import { sliceBatch } from '../arrow/slice.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 
-/** Incoming batches with fewer rows and fewer bytes are joined. */
+/** Incoming batches are joined until they have this number of rows or bytes. */
 const smallRows = 1024
 const smallBytes = 256 * 1024
 
-/** Maximum bytes of a result of `take`, without dictionaries. A single row may exceed them. */
+/** Maximum bytes of the rows that `take` returns, without dictionaries. A single row may have more bytes. */
 interface ByteLimits {
-  /** Of each column. */
+  /** Maximum bytes of each column. */
   readonly column: number
-  /** Of all columns together. */
+  /** Maximum bytes of all columns together. */
   readonly batch: number
 }
 
-/** Buffers at most one batch more than requested. */
+/** A reader of batches. It keeps at most one batch more in memory than the caller requested. */
 export class Rebatcher {
   readonly #source: AsyncIterator<Batch> | Iterator<Batch>
   readonly #pacer: Pacer
@@ -32,7 +32,9 @@ export class Rebatcher {
     this.#limits = limits
   }
 
-  /** Return all rows if they have at most `bytes` bytes; else null, without losing rows. */
+  /**
+   * Return all rows if they have at most `bytes` bytes. Otherwise returns null; later calls of `take` return the rows.
+   */
   async drainUpTo(bytes: number): Promise<Batch[] | null> {
     let size = 0
     while (await this.#pull()) {
@@ -42,16 +44,20 @@ export class Rebatcher {
     return this.#waiting.splice(0)
   }
 
-  /** Close the source. No effect after its end. */
+  /** Close the source of the batches. Has no effect if the source has ended. */
   async close(): Promise<void> {
     await this.#source.return?.()
   }
 
+  /** Return whether all rows were returned. */
   async ended(): Promise<boolean> {
     return this.#waiting.length === 0 && !(await this.#pull())
   }
 
-  /** Return the next rows: at most `rows` (at least 1) and within the byte limits, or a single row. Empty at the end. */
+  /**
+   * Return the next rows: at most `rows` rows, and not more bytes than the limits, but at least one row. Returns an
+   * empty array at the end. `rows` must be at least 1.
+   */
   async take(rows: number): Promise<Batch[]> {
     const taken: Batch[] = []
     const bytes: number[] = []
@@ -72,7 +78,10 @@ export class Rebatcher {
     return taken
   }
 
-  /** How many of the first `most` rows of a batch fit, given the bytes already taken of each column. */
+  /**
+   * Return how many of the first `most` rows of a batch fit into the limits. `bytes`: for each column, the bytes taken
+   * before.
+   */
   #fitting({ columns }: Batch, most: number, bytes: readonly number[]): number {
     const { column: columnLimit, batch: batchLimit } = this.#limits
     const isTooMuch = (rows: number) => {
@@ -88,7 +97,10 @@ export class Rebatcher {
     return partitionPoint(most, i => !isTooMuch(i + 1))
   }
 
-  /** Fetch the next batch, or join several small ones, because later steps have a cost per piece. False at the end. */
+  /**
+   * Read the next batch. Joins small batches, because later steps have a fixed cost per batch. Returns false at the end
+   * of the source.
+   */
   async #pull(): Promise<boolean> {
     const pieces: Batch[] = []
     let rows = 0

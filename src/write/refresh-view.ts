@@ -1,6 +1,6 @@
 /**
- * Refreshes the rows of a materialized view. The source row with the id `n` becomes the view row with the id `firstRow + n`, so
- * each changed source row determines the view row to change.
+ * Refreshes the rows of a materialized view. The source row with the id `n` becomes the view row with the id `firstRow
+ * + n`. So a refresh finds the view row of each changed source row by its id.
  */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
@@ -29,15 +29,17 @@ import type { StageTarget } from './stage.js'
 import { stageDeletions } from './stage-deletions.js'
 import type { BoundView } from './view-query.js'
 
-/** Rows compared at a time, in the source and in the view. */
+/** Number of ids whose rows are compared in one step, in the source and in the view. */
 const idsAtOnce = 4 * 1024
 
 /** The input of a refresh. */
 export interface RefreshWork {
-  /** The version of the source that the view will show. */
+  /** The version of the source whose rows the view will have. */
   readonly source: TableReader
+  /** The version of the view before the refresh. */
   readonly view: TableReader
   readonly query: BoundView
+  /** The row ids and the fragment size of the view. */
   readonly place: RowsElsewhere
   readonly target: StageTarget
   readonly progress: (done: number, total: number) => void
@@ -47,8 +49,9 @@ export interface RefreshWork {
 export type RefreshedRows = Pick<ChangeParts, 'moved' | 'dead' | 'drop'>
 
 /**
- * Return the ids of the rows whose position differs between the two versions of a pair, ascending and without duplicates. Return
- * null if the first versions of all pairs together, or the second ones, have more than `most` such rows.
+ * Return the ids of the rows whose position differs between the two versions of a pair, ascending and without
+ * duplicates. Return null if the first versions of all pairs together, or the second ones, have more than `most` such
+ * rows.
  */
 export async function movedIds(
   pairs: readonly (readonly [TableReader, TableReader])[],
@@ -71,7 +74,7 @@ export async function movedIds(
   return distinct(await ascendingIds(found, pacer), pacer)
 }
 
-/** Remove duplicates from ascending ids. */
+/** Remove duplicates from ids in ascending order. Changes `ids`. */
 async function distinct(ids: Float64Array, pacer: Pacer): Promise<Float64Array> {
   let count = 0
   for (let from = 0; from < ids.length; from += 64 * 1024) {
@@ -97,7 +100,10 @@ export async function rebuiltRows(work: RefreshWork, pacer: Pacer): Promise<Refr
   return { moved, drop: view.layout.fragments.map(fragment => fragment.id) }
 }
 
-/** Refresh the view rows of the source rows `ids`: delete those that were removed or changed, and add those that are changed or new. */
+/**
+ * Refresh the rows of the view whose source rows have the ids `ids`. Deletes view rows whose source row was deleted or
+ * changed, and adds view rows for changed and new source rows. View rows whose values would not change stay.
+ */
 export async function updatedRows(
   work: RefreshWork,
   ids: Float64Array,
@@ -141,7 +147,10 @@ function rowsNamed(reader: TableReader, ids: Float64Array, pacer: Pacer, narrow?
   return new MatchedRows().find(reader, named, pacer, narrow)
 }
 
-/** Return the source ids of the rows whose values in the view are up to date. */
+/**
+ * Return the source ids of the rows whose values in the view (rows `before`) equal the new values (of the source rows
+ * `now`).
+ */
 async function unchanged(
   { source, view, query, place }: RefreshWork,
   now: RowSet,
@@ -191,7 +200,7 @@ async function valuesOf(
   return { ids: joinNumbers(Float64Array, ids), rows: concatBatches(batches) }
 }
 
-/** Collects rows of one version, fragment by fragment, in the order of ids. */
+/** Collects rows of one version by fragment. */
 class Gathered {
   readonly #pieces = new Map<Fragment, Uint32Array[]>()
 

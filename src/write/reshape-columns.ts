@@ -1,4 +1,4 @@
-/** Casts columns whose types change, and leaves out nested fields that were dropped. */
+/** Rewrites columns after a schema change: casts values to new types, and removes dropped nested fields. */
 import type { Batch, Column } from '../arrow/column.js'
 import { Place } from '../arrow/place.js'
 import { retyped } from '../arrow/retype.js'
@@ -19,7 +19,10 @@ interface Reshaped {
   readonly now: FieldNode
 }
 
-/** Return how columns change from `before` to `after`, and their field ids; null if no stored value changes. */
+/**
+ * Return the work of rewriting the columns whose stored values differ between the schemas `before` and `after`, with
+ * the ids of their fields. Returns null if no stored value changes.
+ */
 export function reshapedValues(
   before: TableSchema,
   after: TableSchema,
@@ -42,13 +45,16 @@ export function reshapedValues(
       const values = changed.map(({ old, now }, i) => reshaped(rows.columns[i]!, old, now, old.name))
       return { schema: { fields: columns }, length: rows.length, columns: values }
     },
-    // Fragments without a file for the column are null there, whatever the type.
+    // In a fragment without a file for the column, the column is null with any type, so nothing is rewritten.
     concerns: ({ files }) => files.some(file => file.fields.some(id => fields.includes(id))),
   }
   return { work, fields }
 }
 
-/** Whether both types have the same stored bytes: names, nullability and metadata are not stored with the values. */
+/**
+ * Return whether the values of two fields have the same stored bytes. Names, nullability and metadata may differ,
+ * because they are not stored with the values.
+ */
 function isStoredAlike(old: FieldNode, now: FieldNode): boolean {
   return equalTypes(storedType(old), storedType(now))
 }
@@ -60,20 +66,25 @@ function storedType(node: FieldNode): DataType {
   return typeOf(anonymous(node))
 }
 
-/** Check that a cast exists. Throws `SchemaValidation` if there is none, `InvalidInput` for an unknown time zone. */
+/**
+ * Check that a cast exists. Throws `SchemaValidation` if there is no cast, and `InvalidInput` for an unknown timezone.
+ */
 export function checkCastable(from: DataType, to: DataType, path: string): void {
   if (equalTypes(from, to)) return
   if (!castable(from, to)) {
-    throw schemaMismatch(`column ${quote(path)} is ${typeName(from)}, which cannot become ${typeName(to)}`, {
-      hint: 'add a column with an expression that converts the values',
-    })
+    throw schemaMismatch(
+      `column ${quote(path)} is ${typeName(from)}, which cannot be cast to ${typeName(to)}`,
+      {
+        hint: 'add a column with an expression that converts the values',
+      },
+    )
   }
   const tighter = childFields(to).find(
     (child, i) => !child.nullable && childFields(from)[i]?.nullable !== false,
   )
   if (tighter !== undefined) {
     throw schemaMismatch(
-      `elements of column ${quote(path)} may be null, and those of ${typeName(to)} may not`,
+      `column ${quote(path)} cannot be cast to ${typeName(to)}, because its elements are nullable, but those of the new type are not`,
     )
   }
 }

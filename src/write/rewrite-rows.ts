@@ -1,6 +1,7 @@
 /**
- * Writes rows again with new values, under their ids. Drafts of one attempt are reused by the next as long as their rows are
- * still to be written. So after a lost race only the rows added since are written.
+ * Writes existing rows with new values. The rows keep their row ids. If a commit is retried, the next attempt reuses
+ * the files of the last attempt, if all their rows must still be written. So it writes only rows that were added in the
+ * meantime.
  */
 import type { Batch } from '../arrow/column.js'
 import { ColumnTooLarge } from '../arrow/column-too-large.js'
@@ -19,35 +20,39 @@ import { type Chunk, streamsById } from './rows-by-id.js'
 import { type StageTarget, stageRows } from './stage.js'
 import { stageIds } from './stage-runs.js'
 
-/** Return the new values of some rows, with the ids `ids`: all columns of the table, in the same order. */
+/**
+ * A function that computes the new values of the rows `hits`, whose ids are `ids`: all columns of the table, in the
+ * same row order.
+ */
 export type NewValues = (source: RowSource, hits: RowHits, pacer: Pacer, ids: Float64Array) => Promise<Batch>
 
-/** How to write rows of another table (a view's source). */
+/** Options for rows that are written to another table: the rows of a view's source, which are written to the view. */
 export interface RowsElsewhere {
-  /** Added to every row id. */
+  /** Number that is added to each row id of the source. */
   readonly firstRow: number
-  /** Maximum rows of a fragment. */
+  /** Maximum rows of a fragment. Undefined: the default of `stageRows`. */
   readonly rowsMax: number | undefined
 }
 
-/** Stages rewritten rows over several attempts of one change. */
+/** Stages the rewritten rows of a change. One object serves all attempts to commit the change. */
 export class RewrittenRows {
   readonly #elsewhere: RowsElsewhere
   #schemaId: number | undefined
-  /** By fragment id: offsets of the rows in the drafts. */
+  /** By id of the old fragment: offsets of the rows that are in `#drafts`. */
   #written = new Map<number, Uint32Array>()
+  /** The staged fragments of the last attempt. */
   #drafts: MovedDraft[] = []
-  /** Inline space for the row ids of the drafts. */
+  /** The inline space that is left for row ids of `#drafts`. */
   #room = new InlineRoom()
 
-  /** `elsewhere`: absent if the rows stay in their table. */
+  /** `elsewhere`: options for rows of another table. Default: the rows stay in their table. */
   constructor(elsewhere: RowsElsewhere = { firstRow: 0, rowsMax: undefined }) {
     this.#elsewhere = elsewhere
   }
 
   /**
-   * Stage rows with their new values, in the schema of the version that will have them. Between calls, the same row of a fragment
-   * must have the same new values.
+   * Stage the rows `rows` of the reader's version with new values. `schema`: schema of the version that will have the
+   * new rows. A row must get the same new values in all calls.
    */
   async stage(
     reader: TableReader,
@@ -90,7 +95,7 @@ export class RewrittenRows {
   }
 }
 
-/** Appends the ids of the rows to `ids`. */
+/** Yield the new values of the rows. Appends the ids of the rows to `ids`. */
 async function* newBatches(
   chunks: AsyncIterable<Chunk>,
   source: RowSource,
@@ -110,7 +115,7 @@ async function* newBatches(
   }
 }
 
-/** The new values of some rows; in several batches if one would be too large. */
+/** Yield the new values of the rows of a chunk. Yields several batches if a column of one batch would be too large. */
 async function* valuesOf(
   { hits, ids }: Chunk,
   source: RowSource,

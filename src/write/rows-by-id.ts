@@ -1,9 +1,9 @@
 /**
- * Streams rows of several fragments in the order of their ids, a few thousand at a time: rewritten rows must have ascending ids
- * within a fragment.
+ * Streams rows of several fragments in the order of their ids, in chunks of a few thousand rows. This is needed because
+ * the rows of a rewritten fragment must have ascending ids.
  *
- * The id ranges of fragments seldom overlap. Overlapping fragments are sorted together if they have few rows. Otherwise an
- * overlapping fragment begins a stream of its own, and so a new fragment.
+ * The id ranges of fragments rarely overlap. If fragments overlap and have few rows, their rows are sorted together.
+ * Otherwise an overlapping fragment begins a new stream, whose rows are written to a separate fragment.
  */
 
 import type { Fragment } from '../manifest/layout.js'
@@ -16,20 +16,23 @@ import type { RowSource } from '../query/source.js'
 import type { Part } from '../table/table-reader.js'
 import type { RowSet } from './matched-rows.js'
 
-/** Rows of a chunk. */
+/** Maximum number of rows of a chunk. */
 const chunkRows = 8 * 1024
-/** Overlapping fragments are sorted together up to this many rows. */
+/** Maximum number of rows of overlapping fragments that are sorted together. */
 const togetherMax = 128 * 1024
-/** If ids span less than this, an id and a row index fit into one double, which sorts by id. */
+/**
+ * Upper bound for the difference of the greatest and the least id for a fast sort. Below it, an id and a row index fit
+ * into one double, and sorting the doubles sorts the rows by id.
+ */
 const spanMax = 2 ** 36
 
-/** Some rows, ascending by id. */
+/** Rows in ascending order of their ids, with the ids. */
 export interface Chunk {
   readonly hits: RowHits
   readonly ids: Float64Array
 }
 
-/** Rows of one fragment, and their ids. */
+/** Rows of one fragment, with their ids and the range of the ids. */
 interface Piece {
   readonly fragment: Fragment
   readonly offsets: Uint32Array
@@ -39,7 +42,10 @@ interface Piece {
   readonly isAscending: boolean
 }
 
-/** Return streams of chunks. Ids ascend within each stream. */
+/**
+ * Return functions that open streams of chunks. All streams together have the rows `rows`. Ids ascend within each
+ * stream.
+ */
 export async function streamsById(
   source: RowSource,
   rows: RowSet,
@@ -74,7 +80,7 @@ export async function streamsById(
   return streams.map(clusters => () => chunksOf(source, clusters, pacer))
 }
 
-/** The ids at some positions of a list of runs. */
+/** Return the numbers at the positions `ranks` of a sequence. */
 function picked(runs: RunSequence, ranks: Uint32Array): Float64Array {
   if (16 * ranks.length < runs.count) return Float64Array.from(ranks, rank => runs.at(rank))
   const all = new Float64Array(runs.count)
@@ -157,7 +163,7 @@ async function* chunksOfMany(
   }
 }
 
-/** The indexes of all rows of a cluster, sorted by id. */
+/** Return the indexes of all rows of a cluster, sorted by id. */
 async function orderOf(ids: Float64Array, cluster: readonly Piece[], pacer: Pacer): Promise<Uint32Array> {
   const least = Math.min(...cluster.map(piece => piece.least))
   const greatest = Math.max(...cluster.map(piece => piece.greatest))
@@ -166,7 +172,9 @@ async function orderOf(ids: Float64Array, cluster: readonly Piece[], pacer: Pace
   return Uint32Array.from(keys, key => key % togetherMax)
 }
 
-/** The index of the first of some ascending offsets that is in a part. */
+/**
+ * Return the index of the first offset that is in a part or after it. `offsets`: offsets in the fragment, ascending.
+ */
 function startOf({ first }: Part, offsets: Uint32Array): number {
   return partitionPoint(offsets.length, i => offsets[i]! < first)
 }

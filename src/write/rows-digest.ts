@@ -1,6 +1,6 @@
 /**
- * Computes a digest of rows that depends only on their values: not on batch boundaries, the order of columns, dictionary encoding
- * or the width of offsets. A column of nulls counts like a missing column.
+ * Computes a digest of rows that depends only on their values. It does not depend on batch boundaries, the order of
+ * columns, dictionary encoding or the width of offsets. A column of nulls gives the same digest as a missing column.
  */
 import { createHash, type Hash } from 'node:crypto'
 import { type Batch, type Column, isValid } from '../arrow/column.js'
@@ -12,10 +12,10 @@ import type { DataType } from '../arrow/types.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { decoded } from '../sql/kernels/dictionary.js'
 
-/** Bytes hashed without a pause: one or two milliseconds. */
+/** Number of bytes that are hashed without a pause. Hashing them takes one or two milliseconds. */
 const bytesAtOnce = 1024 * 1024
 
-/** Call `add` for each batch, then `finish` once. */
+/** A digest of rows. The caller calls `add` for each batch, then `finish` once. */
 export class RowsDigest {
   readonly #columns = new Map<string, ColumnDigest>()
   #rows = 0
@@ -32,7 +32,7 @@ export class RowsDigest {
     this.#rows += length
   }
 
-  /** Return the digest of all added rows and of `about`, a text that must be equal too. */
+  /** Return the digest of all added rows and of the text `about`. */
   finish(about: string): string {
     const columns = [...this.#columns]
       .filter(([, column]) => column.present > 0)
@@ -44,18 +44,18 @@ export class RowsDigest {
 }
 
 class ColumnDigest {
-  /** Values that are not null. */
+  /** Number of values that are not null. */
   present = 0
   #rows = 0
   #layout = ''
-  /** Row numbers of nulls. */
+  /** Hash of the row numbers of null rows. */
   readonly #nulls = createHash('sha256')
-  /** Lengths of texts and lists. */
+  /** Hash of the lengths of texts and lists. */
   readonly #lengths = createHash('sha256')
   readonly #values = createHash('sha256')
   readonly #children: ColumnDigest[] = []
 
-  /** Add the next rows. */
+  /** Add the next rows of the column. */
   async add(given: Column, pacer: Pacer): Promise<void> {
     const column = await this.#withoutNulls(decoded(given), pacer)
     const { type, length } = column
@@ -102,7 +102,10 @@ class ColumnDigest {
   }
 }
 
-/** Name of a type, independent of the width of offsets and of its children's names and nullability. */
+/**
+ * Return a name of a type for the digest. It does not depend on the width of offsets, or on the nullability of
+ * children. Lists and fixed-size lists have the same name.
+ */
 function layoutName(type: DataType): string {
   switch (type.kind) {
     case 'utf8':
@@ -119,7 +122,7 @@ function layoutName(type: DataType): string {
   }
 }
 
-/** Children of a column without nulls, limited to its rows. */
+/** Return the children of a column without nulls, cut to the elements of its rows. */
 function childrenOf({ type, offsets, length, children }: Column): readonly Column[] {
   const rows =
     offsets !== null ? offsets[length]! : type.kind === 'fixed_size_list' ? length * type.size : length

@@ -1,4 +1,4 @@
-/** Sorts the rows of a column by value, to build a scalar index. */
+/** Sorts the rows of a column by their values. Index builds use it for scalar indexes. */
 import { type Column, isValid } from '../arrow/column.js'
 import { sliceColumn } from '../arrow/slice.js'
 import { takeColumn } from '../arrow/take.js'
@@ -12,25 +12,29 @@ import { prefixBytes, sortTexts } from '../sql/kernels/sort-texts.js'
 import { bitAt, byteRowsOf } from '../sql/values/vector.js'
 
 const order: KeyOrder = { ascending: true, nullsFirst: false }
-/** Rows processed between two checks of the clock. */
+/** Number of rows that are processed before the pacer checks whether to pause. */
 const rowsAtOnce = 32 * 1024
 
 /** A sorted column. */
 interface SortedColumn {
-  /** The rows with a value, sorted as filters compare (sql/kernels/compare); equal values by row number. */
+  /**
+   * Numbers of the rows that are not null, in the order in which filters compare values (sql/kernels/compare), then by
+   * row number.
+   */
   readonly rows: Uint32Array
   /**
-   * The values in that order, if the sort has them in memory; else null. Looking up each row would take as long again.
+   * The values in the order of `rows`, if the sort has them in memory; else null. With them the caller does not have to
+   * look up each row, which would take as long as the sort.
    */
   readonly values: Column | null
 }
 
-/** As `sortColumn`, without the values. */
+/** Return the rows of `sortColumn` without the values. */
 export async function sortedRows(column: Column, pacer: Pacer): Promise<Uint32Array> {
   return (await sortColumn(column, pacer)).rows
 }
 
-/** Sort the rows of a column by value, without nulls. */
+/** Sort the rows of a column by their values. Omits null rows. */
 export async function sortColumn(column: Column, pacer: Pacer): Promise<SortedColumn> {
   if (column.dictionary !== null) {
     return { rows: await sortedByEntry(column, column.dictionary, pacer), values: null }
@@ -42,7 +46,7 @@ export async function sortColumn(column: Column, pacer: Pacer): Promise<SortedCo
   for (let from = 0; from < length; from += rowsAtOnce) {
     const part = sliceColumn(column, from, Math.min(rowsAtOnce, length - from))
     const batch = keyBatch([part], [order])
-    // The first word encodes nulls.
+    // The first word of a key encodes null. Null rows are not sorted, so skip this word.
     const own = batch.words.slice(1)
     if (from === 0) words = own.map(() => new Uint32Array(length))
     for (const [w, word] of own.entries()) words[w]!.set(word, from)
@@ -54,7 +58,7 @@ export async function sortColumn(column: Column, pacer: Pacer): Promise<SortedCo
   return { rows, values: inOrder === null ? null : await columnOfWords(type, inOrder, pacer) }
 }
 
-/** The rows that are not null. */
+/** Return the numbers of the rows that are not null. */
 async function presentRows(column: Column, pacer: Pacer): Promise<Uint32Array> {
   const rows = new Uint32Array(column.length - column.nullCount)
   let count = 0
@@ -67,7 +71,10 @@ async function presentRows(column: Column, pacer: Pacer): Promise<Uint32Array> {
   return rows
 }
 
-/** Sorts only the dictionary entries; rows follow their entries. */
+/**
+ * Sort the rows of a dictionary column. Only the dictionary values are compared. The rows are sorted by the ranks of
+ * their values.
+ */
 async function sortedByEntry(column: Column, dictionary: Column, pacer: Pacer): Promise<Uint32Array> {
   const { ranks, count: ranksUsed } = await ranksOf(dictionary, pacer)
   const word = new Uint32Array(column.length)
@@ -84,7 +91,10 @@ async function sortedByEntry(column: Column, dictionary: Column, pacer: Pacer): 
   return (await sortedByWords([word], word.length, pacer)).subarray(0, count)
 }
 
-/** The rank of each entry among the distinct values; a null entry has the number of distinct values. */
+/**
+ * Return the rank of each dictionary value among the distinct values. `count`: number of distinct values, and rank of a
+ * null.
+ */
 async function ranksOf(
   dictionary: Column,
   pacer: Pacer,

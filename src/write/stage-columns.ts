@@ -1,9 +1,10 @@
 /**
- * Stages columns for existing rows: new columns, or all values of existing columns again.
+ * Stages columns for existing rows: new columns, or existing columns with new values.
  *
- * Each fragment gets its columns in one file, in batches of the same lengths as its own; a few small ones are stored inline in
- * the slot. The values of a row depend only on the row. So what was staged for a fragment stays valid as long as its files do:
- * after a lost race, only fragments added since are staged.
+ * The columns of a fragment are written to one file. Its record batches have the same lengths as those of the fragment.
+ * Small columns are stored inline in the slot instead, as long as there is space. The values of a row depend only on
+ * the row. So the staged columns of a fragment stay valid as long as the fragment has the same files. If the commit is
+ * retried, only fragments that were added in the meantime are staged.
  */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
@@ -29,45 +30,52 @@ import { InlineRoom } from './inline-room.js'
 import { type Draft, inlineBytes, newFileName, type StageTarget } from './stage.js'
 import { ZoneCollector } from './zone-collector.js'
 
-/** Fragments processed in parallel. */
+/** Maximum number of fragments that are processed in parallel. */
 const fragmentsAtOnce = 4
-/** Most rows of a step, and most bytes of its input: the bytes bound the cost of work that is not in an expression. */
+/**
+ * Maximum rows of a step, and maximum bytes of its input. The limit of bytes bounds the time of work outside of
+ * expressions.
+ */
 const stepRows = 8 * 1024
 const stepBytes = 1024 * 1024
 
 /** The columns to write. */
 export interface ColumnsWork {
-  /** The columns, as the table will have them. */
+  /** The fields of the columns in the new schema of the table. */
   readonly schema: Schema
-  /** Input columns of the values. */
+  /** Names of the columns that `values` reads. */
   readonly names: readonly string[]
-  /** The expressions among the values: their cost bounds the length of a step. */
+  /** The expressions that `values` evaluates. Their cost determines the number of rows of a step. */
   readonly expressions: readonly BoundExpression[]
-  /** Compute the values for some live rows, of types that fit `schema`. `firstRow`: number of live rows of the version before them. */
+  /**
+   * Computes the columns for live rows. A lossless cast to the types of `schema` follows. `firstRow`: number of live
+   * rows of the version before these rows.
+   */
   readonly values: (
     rows: Batch,
     options: { readonly firstRow: number; readonly signal: AbortSignal | undefined },
   ) => Batch | Promise<Batch>
-  /** Whether a fragment gets the columns. */
+  /** Returns whether the columns are written for a fragment. */
   readonly concerns: (fragment: Fragment) => boolean
-  /** Called with the number of rows done since the last call. */
+  /** Called with the number of rows that were processed since the last call. */
   readonly progress?: (rows: number) => void
 }
 
+/** The staged columns of a fragment. */
 interface Staged {
   readonly fragment: Fragment
   readonly draft: Draft
 }
 
-/** Stages columns over several attempts of one change. */
+/** Stages the columns of a change. One object serves all attempts to commit the change. */
 export class StagedColumns {
   #schemaId: number | undefined
-  /** By fragment id. */
+  /** By fragment id: its staged columns. */
   #staged = new Map<number, Staged>()
 
   /**
-   * Stage the columns for the rows of a version. As long as the schema of the version is the same, later calls reuse what was
-   * staged.
+   * Stage the columns for the rows of the reader's version. Reuses the staged columns of the last call if the schema is
+   * the same.
    */
   async stage(
     reader: TableReader,
@@ -76,14 +84,15 @@ export class StagedColumns {
     pacer: Pacer,
   ): Promise<readonly ColumnsDraft[]> {
     const { schema, fragments } = reader.layout
-    // The offset of a row in the table depends on other rows.
+    // If the values depend on the offsets of rows in the table, they depend on other rows, so stage all columns again.
     if (this.#schemaId !== schema.id || work.names.includes(rowOffsetField.name)) this.#staged.clear()
     this.#schemaId = schema.id
     const concerned = fragments.filter(work.concerns)
     const kept = new Map<number, Staged>()
     for (const fragment of concerned) {
       const known = this.#staged.get(fragment.id)
-      // Rows that were deleted when the file was staged have no values in it.
+      // A row that was deleted when the columns were staged has no values in them. So they are not valid if a restore
+      // made such a row live again.
       if (known?.fragment.files === fragment.files && onlyLostRows(known.fragment, fragment)) {
         kept.set(fragment.id, known)
       }
@@ -119,7 +128,7 @@ async function stageFragment(
   let first: readonly Batch[] | null = null
   if (parts.length === 1) {
     first = await columnsOfPart(source, parts[0]!, work, pacer)
-    // If a batch has few bytes, its message is hardly longer.
+    // The encoded message is only a little longer than the batch, so encode only batches that may fit.
     if (first.reduce((sum, piece) => sum + batchBytes(piece), 0) <= inlineBytes) {
       const blob = encodeBatch(concatBatches(first))
       if (room.takes(blob.length)) return { rows, content: { blob }, zones: new Map() }
@@ -143,7 +152,10 @@ async function stageFragment(
   return { rows, content: { file, bytes: end!.bytes, crc: end!.footerCrc }, zones: zones.records() }
 }
 
-/** The columns for all rows of a part, in pieces. Deleted rows are null: their old values must not make an expression fail. */
+/**
+ * Compute the columns for all rows of a part, in several batches. Deleted rows are null. Their old values are not
+ * evaluated, because an expression could fail for them.
+ */
 async function columnsOfPart(
   source: RowSource,
   part: Part,
@@ -184,7 +196,10 @@ async function columnsOfPart(
   return pieces
 }
 
-/** For each row of a range: its index among the live rows, or -1 for a deleted row. */
+/**
+ * Return, for each row from `from` to `to - 1`, its index in `live`, or -1 for a deleted row. `live`: the live rows of
+ * the range.
+ */
 function indexesOf(live: Uint32Array, from: number, to: number): Int32Array {
   const indexes = new Int32Array(to - from).fill(-1)
   for (let i = 0; i < live.length; i++) indexes[live[i]! - from] = i

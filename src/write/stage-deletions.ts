@@ -1,4 +1,4 @@
-/** Stages deletions: deletion vectors, and fragments that lose all their rows. */
+/** Stages deletions of rows. Writes deletion vectors, except for fragments whose rows are all deleted. */
 import { asBytes } from '../arrow/layout.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import { InlineRoom } from './inline-room.js'
@@ -6,12 +6,13 @@ import { countIn, type RowSet } from './matched-rows.js'
 import type { StageTarget } from './stage.js'
 import { type RunsDraft, stageRuns } from './stage-runs.js'
 
-/** Staged deletions, for a change. */
+/** Staged deletions of rows. A change contains them. */
 export interface StagedDeletions {
-  /** Deletion vectors by fragment id, for fragments that keep some rows. */
+  /** By fragment id: the new part of the deletion vector. Only for fragments that keep live rows. */
   readonly dead: ReadonlyMap<number, RunsDraft>
-  /** Ids of fragments that lose all their rows: the whole fragment is removed from the table. */
+  /** Ids of fragments without live rows after the deletion. They are removed from the table. */
   readonly drop: readonly number[]
+  /** Number of deleted rows. */
   readonly count: number
 }
 

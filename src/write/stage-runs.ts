@@ -1,4 +1,7 @@
-/** Stages row ids and offsets of deleted rows: few bytes are stored inline in the slot, more in a file. */
+/**
+ * Stages row ids and offsets of deleted rows. They are stored inline in the slot if there is space, otherwise in a
+ * file.
+ */
 import type { ConsecutiveIds, IdBounds } from '../manifest/change.js'
 import type { StoredRuns } from '../manifest/stored-runs.js'
 import { crc32 } from '../primitives/checksum.js'
@@ -7,19 +10,19 @@ import { runSequence } from '../primitives/unordered-runs.js'
 import type { InlineRoom } from './inline-room.js'
 import { newFileName, type StageTarget } from './stage.js'
 
-/** Numbers that a commit can refer to. */
+/** The storage of a sequence of numbers: an inline blob or a file. A commit can refer to it. */
 export type RunsContent = { readonly blob: Uint8Array } | StoredRuns
 
-/** Numbers that no commit refers to yet. */
+/** A staged set of numbers. No commit refers to it yet. */
 export interface RunsDraft {
   readonly runs: NumberRuns
   readonly content: RunsContent
 }
 
-/** Row ids that no commit refers to yet. */
+/** The staged row ids of a fragment. No commit refers to them yet. */
 export type IdsDraft = ConsecutiveIds | (IdBounds & { readonly content: RunsContent })
 
-/** Stage a deletion vector. `inline`: its encoding in a slot, used if there is space. */
+/** Stage a deletion vector. `inline`: its encoding for a slot, which is used if `room` has space. */
 export async function stageRuns(
   runs: NumberRuns,
   inline: Uint8Array,
@@ -31,7 +34,7 @@ export async function stageRuns(
   return { runs, content: await storeRuns(runs.encode(), target, signal) }
 }
 
-/** Stage the row ids of a fragment. `ids`: by offset; at least one. */
+/** Stage the row ids of a fragment. `ids`: the ids in the order of offsets, at least one. */
 export async function stageIds(
   ids: Float64Array,
   room: InlineRoom,
@@ -46,7 +49,7 @@ export async function stageIds(
   return { content, least, greatest, ...(!runs.isAscending && { ascending: false }) }
 }
 
-/** Write encoded runs of numbers to a file of their own. */
+/** Write encoded runs of numbers to a new file. */
 export async function storeRuns(
   bytes: Uint8Array,
   target: StageTarget,

@@ -1,10 +1,10 @@
-/** Stages an index segment. */
+/** Stages index segments. */
 import type { SegmentBytes } from '../indexes/sections/section-file.js'
 import { filePath } from '../manifest/file-names.js'
 import type { IndexSegment } from '../manifest/table-index.js'
 import { newFileName, type StageTarget } from './stage.js'
 
-/** Write the file of a segment, so that a commit can refer to it. */
+/** Write the file of a segment. Returns the facts by which a commit refers to the file. */
 export async function storeSegment(
   { chunks, end }: SegmentBytes,
   target: StageTarget,

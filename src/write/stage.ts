@@ -1,6 +1,6 @@
 /**
- * Stages rows: few rows become a blob inline in the slot, more become data files. Nothing refers to a staged file before the
- * commit, so staged rows are invisible, and a failure needs no undo.
+ * Stages rows: a few rows become an inline blob of the slot, more rows become data files. No entry refers to a staged
+ * file before the commit. So staged rows are invisible, and after a failure no undo is needed.
  */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
@@ -18,49 +18,55 @@ import type { BlobStore } from '../storage/blob-store.js'
 import { Rebatcher } from './rebatcher.js'
 import { ZoneCollector } from './zone-collector.js'
 
-/** Rows of an entry up to this many bytes are stored inline in the slot (STORAGE S11). */
+/** Maximum bytes of the rows of an entry that are stored inline in the slot (STORAGE S11). */
 export const inlineBytes = 64 * 1024
-/** Rows of a record batch, unless one column would exceed a vector segment, or all columns together `batchBytesMax`. */
+/**
+ * Maximum rows of a record batch. `segmentBytes` limits the bytes of each column, and `batchBytesMax` those of all
+ * columns.
+ */
 const batchRows = 128 * 1024
-/** Bytes of a batch, which is gathered in memory before it is written. */
+/** Maximum bytes of a record batch. A batch is collected in memory before it is written. */
 const batchBytesMax = 128 * 1024 * 1024
-/** Most rows of a fragment. */
+/** Maximum rows of a fragment. */
 const fragmentRows = 1024 * 1024
 
-/** A staged fragment, without the numbers that only the commit can give. */
+/** A staged fragment. It has no ids yet, because the commit assigns the ids of the fragment and its rows. */
 export interface Draft {
   readonly rows: number
   readonly content:
     | { readonly blob: Uint8Array }
     | { readonly file: string; readonly bytes: number; readonly crc: number }
-  /** Min/max statistics by column. Empty for inline rows, which are read with the slot anyway. */
+  /** By column number: min/max statistics. Empty for inline rows, because readers get these rows with the slot. */
   readonly zones: ReadonlyMap<number, ZoneRecord>
 }
 
-/** Where to stage files. */
+/** The destination of staged files. */
 export interface StageTarget {
   readonly store: BlobStore
   readonly clock: Clock
-  /** The table's folder. */
+  /** Folder of the table. */
   readonly location: string
-  /** The newest slot that the writer knew when it began; part of file names (STORAGE S7). */
+  /** Creation slot: the newest slot that the writer knew when it began. It is part of the file names (STORAGE S7). */
   readonly birth: number
 }
 
-/** Return a unique file name. It contains the newest slot that the writer knew, so garbage collection can tell new files (STORAGE S7). */
+/**
+ * Return a unique file name. It contains the creation slot, by which garbage collection recognizes new files (STORAGE
+ * S7).
+ */
 export function newFileName({ birth, clock }: StageTarget): string {
   return fileName(birth, clock.uuid())
 }
 
-/** Staged rows, in one draft per fragment. */
+/** Staged rows: one `Draft` for each fragment, and the total number of rows. */
 export interface StagedRows {
   readonly drafts: readonly Draft[]
   readonly rows: number
 }
 
 /**
- * Stage batches that already have exactly `schema`. An empty source gives no draft. `rowsMax`: most rows of a fragment,
- * default and maximum 1,048,576.
+ * Stage the rows of batches, whose schema must be exactly `schema`. Without rows, returns no fragments. `rowsMax`:
+ * maximum rows of a fragment; default, and upper limit: 1,048,576.
  */
 export async function stageRows(
   batches: AsyncIterable<Batch> | Iterable<Batch>,
@@ -77,7 +83,7 @@ export async function stageRows(
   })
 }
 
-/** As `stageRows`, but never inline in the slot. */
+/** Stage rows like `stageRows`, but always in files. */
 export function stageIntoFiles(
   batches: AsyncIterable<Batch> | Iterable<Batch>,
   schema: Schema,
@@ -141,7 +147,7 @@ async function stageFragment(
   const zones = new ZoneCollector(schema)
   let rows = 0
   let end: { bytes: number; footerCrc: number } | undefined
-  /** The chunks of the next record batch; empty at the end. */
+  /** Return the chunks of the next record batch. Returns an empty array at the end of the rows or of the fragment. */
   const nextChunks = async (): Promise<Uint8Array[]> => {
     const pending = rows < rowsMax ? await source.take(Math.min(batchRows, rowsMax - rows)) : []
     if (pending.length === 0) return []
@@ -154,7 +160,8 @@ async function stageFragment(
       const written = await nextChunks()
       if (written.length === 0) break
       while (written.length > 0) yield written.shift()!
-      // A consumer holds a chunk until it gets the next one. The empty chunk frees the batch while the next one is gathered.
+      // The consumer keeps a reference to the last chunk until it gets the next chunk. With the empty chunk, the memory
+      // of this batch can be freed while the next batch is collected.
       yield nothing
     }
     const { chunks: last, ...totals } = writer.finish(await zones.stretches(pacer))

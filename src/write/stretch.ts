@@ -1,4 +1,4 @@
-/** Ranges of rows to index. */
+/** Stretches: ranges of rows to index. */
 import { columnFile, type Fragment } from '../manifest/layout.js'
 import type { CoverItem } from '../manifest/table-index.js'
 
@@ -9,17 +9,20 @@ export interface Stretch {
   readonly to: number
 }
 
-/** Count the rows of stretches. */
+/** Return the total number of rows of stretches. */
 export function rowsIn(stretches: readonly Stretch[]): number {
   return stretches.reduce((sum, { from, to }) => sum + to - from, 0)
 }
 
-/** Split stretches, in their order, into lists of `most` rows; the last list has the rest. */
+/** Split stretches, in their order, into lists of `most` rows. The last list has the remaining rows. */
 export function cutStretches(stretches: readonly Stretch[], most: number): readonly (readonly Stretch[])[] {
   return cutInto(stretches, () => most)
 }
 
-/** Split stretches, in their order, into lists. `rowsFrom` returns the number of rows of a list, at least 1, given its first row. */
+/**
+ * Split stretches, in their order, into lists. `rowsFrom` returns the number of rows of the list that begins with row
+ * `row`, counted from 0 over all stretches. It must return at least 1.
+ */
 export function cutInto(
   stretches: readonly Stretch[],
   rowsFrom: (row: number) => number,
@@ -43,7 +46,10 @@ export function cutInto(
   return lists
 }
 
-/** Return the row mapping of a segment: positions of its rows from row `first` on. `column`: id of the indexed column. */
+/**
+ * Return the row mapping of a segment for the rows of stretches. `column`: field id of the indexed column. `first`:
+ * ordinal of the first row in the segment.
+ */
 export function coverOf(stretches: readonly Stretch[], column: number, first: number): readonly CoverItem[] {
   const items: CoverItem[] = []
   let row = first

@@ -1,13 +1,15 @@
 /**
- * Garbage collection: deletes files of tables that no version refers to and none can refer to again. These are files created
- * before the GC watermark, judged on a state that contains this watermark (STORAGE S7, S8).
+ * Garbage collection of tables: deletes files to which no version refers, and to which no later version can refer. A
+ * file is deleted only if its creation slot is below the GC watermark. The set of needed files is computed from a state
+ * that contains this watermark (STORAGE S7, S8).
  *
- * - Only files with names that Sheaf generates are deleted, and only in folders of its own: `tables/<uuid>/`. Files at locations
- *   that callers chose stay.
- * - Files of dropped tables are deleted by the task that empties the queue of drops.
- * - Manifests that clients staged for Lance tables are deleted a day after they were written, by the store's clock. A manifest
- *   that a version in the log still needs is never deleted.
- * - A file that cannot be deleted now (open on Windows) is deleted by a later garbage collection.
+ * - Only files with names that Sheaf generates are deleted, and only in the folders `tables/<uuid>/`. Files at
+ *   locations that callers chose stay.
+ * - Another maintenance task deletes the files of dropped tables.
+ * - A manifest that a client staged for a Lance table is deleted one day after it was written (by the store's clock).
+ *   It stays if a version in the log still needs it.
+ * - A file that cannot be deleted now, for example because it is open on Windows, is deleted by a later garbage
+ *   collection.
  */
 import { versionsWithData } from '../catalog/retention.js'
 import { type CatalogState, ownLocation, type TableHead } from '../catalog/state.js'
@@ -21,7 +23,7 @@ import type { Pacer } from '../primitives/pacer.js'
 import { parseManifestName } from '../protocol/manifest-name.js'
 import type { BlobStore } from '../storage/blob-store.js'
 
-/** How long a staged manifest may wait for its commit. */
+/** Time in milliseconds after which a staged manifest without a commit is deleted. */
 const stagedMs = 24 * 60 * 60 * 1000
 
 /** The services that garbage collection needs. */
@@ -30,21 +32,25 @@ export interface SweepSource extends ReachSource {
   readonly layouts: Pick<LayoutStore, 'at' | 'ensureBase'>
 }
 
-/** Number and bytes of deleted files. */
+/** Number of deleted files, and their bytes. */
 interface Swept {
   readonly files: number
   readonly bytes: number
 }
 
+/** A file that may be deleted. */
 interface Candidate {
   readonly key: string
-  /** Relative to the table's folder. */
+  /** Path relative to the folder of the table. */
   readonly path: string
   readonly size: number
   readonly modified: number
 }
 
-/** Delete unreferenced files. `storeNow`: a past time by the store's own clock. Rejects when `pacer.signal` aborts. */
+/**
+ * Delete the files that are not needed. `storeNow`: a time of the store's clock that has passed, in milliseconds.
+ * Rejects when `pacer.signal` aborts.
+ */
 export async function sweepFiles(
   source: SweepSource,
   state: CatalogState,
@@ -73,18 +79,18 @@ export async function sweepFiles(
 class Sweeper implements Swept {
   files = 0
   bytes = 0
-  /** The first error of a table. The other tables are collected anyway. */
+  /** The first error. After an error in one table, the other tables are still collected. */
   trouble: unknown = null
   readonly #source: SweepSource
   readonly #state: CatalogState
-  readonly #held: (head: TableHead) => Runs
+  readonly #versionsOf: (head: TableHead) => Runs
   readonly #storeNow: number
   readonly #pacer: Pacer
 
   constructor(source: SweepSource, state: CatalogState, storeNow: number, pacer: Pacer) {
     this.#source = source
     this.#state = state
-    this.#held = versionsWithData(state)
+    this.#versionsOf = versionsWithData(state)
     this.#storeNow = storeNow
     this.#pacer = pacer
   }
@@ -98,11 +104,12 @@ class Sweeper implements Swept {
     }
   }
 
-  /** Collect the files of a table. `files`: all files in its folder. */
+  /** Delete the unneeded files of a table. `files`: all files in its folder. */
   async table(uuid: string, files: readonly Candidate[]): Promise<void> {
     const location = ownLocation(uuid)
     const { tables, detached, drops, external, sweep } = this.#state
-    // A caller may have created another table in the folder of a dropped table.
+    // The folder of a dropped table is emptied by another task. A caller may also have chosen this folder as the
+    // location of another table.
     if (drops.has(location) || external.has(location)) return
     const head = tables.get(uuid) ?? detached.get(location)
     const old = files.filter(({ path }) => (creationSlotOfPath(path) ?? sweep.floor) < sweep.floor)
@@ -112,19 +119,22 @@ class Sweeper implements Swept {
       if (head !== undefined) await this.#sweepStaged(head, manifests)
       return
     }
-    const held = this.#held(head)
-    const bases = manifests.filter(({ path }) => isPastBase(path, head, held))
+    const versions = this.#versionsOf(head)
+    const bases = manifests.filter(({ path }) => isPastBase(path, head, versions))
     if (old.length + bases.length === 0) return
-    const reach = await reachOf(this.#source, head, held, this.#pacer)
+    const reach = await reachOf(this.#source, head, versions, this.#pacer)
     for (const file of old) if (!reach.files.has(file.path)) await this.#delete(file)
     await this.#sweepBases(head, bases, reach)
   }
 
-  /** Delete stored manifests of expired versions, unless a later manifest is built from them. */
+  /**
+   * Delete stored manifests of expired versions, except those from which the manifests of other versions are computed.
+   */
   async #sweepBases(head: TableHead, bases: readonly Candidate[], reach: Reach): Promise<void> {
     const needless = bases.filter(({ path }) => !reach.bases.has(versionOf(path)!))
     if (needless.length === 0) return
-    // Write missing base manifests again while their source still exists.
+    // A needed stored manifest may be missing. Write it now, because it may be computed from a manifest that is deleted
+    // below.
     for (const version of reach.bases) {
       await this.#source.layouts.ensureBase(head, version, this.#pacer.signal)
     }
@@ -144,7 +154,10 @@ class Sweeper implements Swept {
     }
   }
 
-  /** Whether a version has its manifest under the final name. It may be missing, or a Lance engine may have taken the name. */
+  /**
+   * Return whether the file `final` is the manifest of a version. The file may be missing, or an engine of Lance may
+   * have written another manifest with this name.
+   */
   async #isFinal(final: string, { crc }: ManifestFile): Promise<boolean> {
     const bytes = await this.#source.store.get(final, this.#pacer.signal)
     return bytes !== null && crc32(bytes) === crc
@@ -162,13 +175,18 @@ class Sweeper implements Swept {
   }
 }
 
-/** Whether a path is the stored manifest of an expired version, other than the version from which newer manifests start. */
-function isPastBase(path: string, { mark, start }: TableHead, held: Runs): boolean {
+/**
+ * Return whether a path is the stored manifest of an expired version, except the one with which the replay of the table
+ * begins.
+ */
+function isPastBase(path: string, { mark, start }: TableHead, versions: Runs): boolean {
   const version = versionOf(path)
-  return version !== null && version <= mark && version !== start && !hasNumber(held, version)
+  return version !== null && version <= mark && version !== start && !hasNumber(versions, version)
 }
 
-/** The version whose stored manifest has this path; null for other names. */
+/**
+ * Return the version whose stored manifest has this path. Returns null if the path is not that of a stored manifest.
+ */
 function versionOf(path: string): number | null {
   const name = parseManifestName(path)
   return name === null || name.staging !== null || name.scheme !== 'V2' ? null : Number(name.version)

@@ -1,4 +1,4 @@
-/** Reads the texts of rows, as input of a text segment. */
+/** Reads the texts of rows. They are the input of a text segment build. */
 import type { Column } from '../arrow/column.js'
 import { sliceColumn } from '../arrow/slice.js'
 import type { TextInput, TextPiece } from '../indexes/text/input.js'
@@ -22,7 +22,10 @@ interface TextColumn {
   readonly chain: readonly FieldNode[]
 }
 
-/** Return the texts of row ranges as input of a segment builder. Deleted rows are null. A builder may read the pieces several times. */
+/**
+ * Return the texts of stretches as input of a segment build. Deleted rows are null. The build may read the texts
+ * several times.
+ */
 export function textInput(column: TextColumn, stretches: readonly Stretch[], pacer: Pacer): TextInput {
   return { rows: rowsIn(stretches), pieces: () => pieces(column, stretches, pacer) }
 }
@@ -50,7 +53,10 @@ async function* pieces(
   }
 }
 
-/** Return the end of the longest range of rows that starts at `from` and has at most `bytes` bytes. The range has at least one row. */
+/**
+ * Return the end of the longest range of rows that starts at `from` and has at most `bytes` bytes. The range has at
+ * least one row.
+ */
 function rowAfter(texts: Column, from: number, bytes: number): number {
   const end = bytesBefore(texts, from) + bytes
   const fit = partitionPoint(texts.length - from, i => bytesBefore(texts, from + i + 1) <= end)

@@ -1,9 +1,9 @@
-/** Running writes of this process: garbage collection must keep files that they created. */
+/** The running writes of this process. Garbage collection must keep the files that they create. */
 export class UnderWay {
-  /** For each write, the newest slot that it knew when it began. */
+  /** For each running write: the creation slot of its files. */
   readonly #births = new Set<{ readonly slot: number }>()
 
-  /** Run a write that began when `slot` was the newest. */
+  /** Run a write whose files have the creation slot `slot`. */
   async run<T>(slot: number, write: () => Promise<T>): Promise<T> {
     const birth = { slot }
     this.#births.add(birth)
@@ -14,7 +14,7 @@ export class UnderWay {
     }
   }
 
-  /** Return the oldest of these slots; infinity if no write is running. */
+  /** Return the oldest creation slot of the running writes. Returns infinity if no write is running. */
   oldest(): number {
     let oldest = Number.POSITIVE_INFINITY
     for (const { slot } of this.#births) oldest = Math.min(oldest, slot)

@@ -1,4 +1,4 @@
-/** The new values of updated rows: expressions over the old row. */
+/** Plans updates of rows, and computes the new values. */
 import type { Batch } from '../arrow/column.js'
 import { columnNotFound } from '../errors.js'
 import type { TableField, TableSchema } from '../manifest/table-schema.js'
@@ -14,19 +14,25 @@ import type { BoundExpression } from '../sql/bound.js'
 import { checkSettable } from './maintained.js'
 import type { NewValues } from './rewrite-rows.js'
 
+/** An updated column, and the expression over the old row that gives its new value. */
 interface Assignment {
   readonly field: TableField
   readonly value: BoundExpression
 }
 
+/** A bound update. */
 interface PlannedUpdate {
+  /** The condition for the rows to update. Null: all rows. */
   readonly filter: BoundExpression | null
   readonly assignments: readonly Assignment[]
-  /** Whether the new values of a row depend only on the row. */
+  /** Whether the new values of a row depend only on the row itself, not on other rows. */
   readonly isOfRow: boolean
 }
 
-/** Plan an update. Throws `ColumnNotFound` for unknown columns, `InvalidInput` or `SchemaValidation` for expressions that do not fit. */
+/**
+ * Plan an update. Throws `ColumnNotFound`, `InvalidInput` or `SchemaValidation` if an expression cannot be bound or
+ * does not fit.
+ */
 export function planUpdate(
   { predicate, parameters, updates, update_parameters }: Request<'updateTable'>,
   schema: TableSchema,
@@ -60,8 +66,9 @@ function bindUpdates(
 }
 
 /**
- * Return the new values of rows. Every expression reads the old row, so that `a = b, b = a` swaps. `schema`: that of the
- * assignments, or a copy (a manifest that was stored and read again has its own).
+ * Return a function that computes the new values of rows. All expressions read the old row, so `a = b, b = a` swaps two
+ * columns. `schema`: the schema for which the assignments were planned. Fields are compared by id, so it may be another
+ * object.
  */
 export function updatedValues(schema: TableSchema, assignments: readonly Assignment[]): NewValues {
   const read = new Set(assignments.flatMap(({ value }) => value.columns))

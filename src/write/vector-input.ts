@@ -1,4 +1,7 @@
-/** Reads the vectors of rows, including deleted rows, as input of a vector segment: one vector per row, or lists of vectors. */
+/**
+ * Reads the vectors of rows, including deleted rows. They are the input of a vector segment build. A row has one vector
+ * or a list.
+ */
 import type { Column } from '../arrow/column.js'
 import { sliceColumn } from '../arrow/slice.js'
 import { assert } from '../errors.js'
@@ -11,12 +14,12 @@ import { copyElements, elementKind, presentVectors, vectorLists, vectorType } fr
 import { columnPieces } from './column-pieces.js'
 import { rowsIn, type Stretch } from './stretch.js'
 
-/** Rows of a piece: few enough to convert without a pause, and enough to amortize the request. */
+/** Maximum rows of a piece. A piece is converted without a pause, and its rows share the fixed cost of a request. */
 const pieceRows = 4096
 
 /**
- * Return the rows of stretches as input. `chain`: fields from the column down to the vector field. `first`: ordinal of the first
- * row. The column is read again for each iteration over the pieces.
+ * Return the vectors of stretches as input of a segment build, one vector per row. `chain`: fields from the column down
+ * to the vector field. `first`: ordinal of the first row. Each iteration over the pieces reads the column again.
  */
 export function vectorInput(
   reader: TableReader,
@@ -37,8 +40,9 @@ export function vectorInput(
 }
 
 /**
- * The same for a column of lists of vectors: each vector is numbered. `ends`: for each row, the end of its vectors
- * (`endsOfLists`). Vectors of a null list are numbered, but not present.
+ * Return the vectors of a column of lists as input of a segment build. Each vector has an ordinal. `ends`: for each
+ * row, the number of vectors up to and including the row. A vector of a null list has an ordinal too, but is marked as
+ * absent.
  */
 export function listedInput(
   reader: TableReader,
@@ -58,7 +62,7 @@ export function listedInput(
   }
 }
 
-/** Return, for each row, the total number of vectors up to and including it. Reads the column. */
+/** Return, for each row, the number of vectors up to and including the row. Reads the whole column. */
 export async function endsOfLists(
   reader: TableReader,
   chain: readonly FieldNode[],
@@ -105,7 +109,7 @@ async function* listedPieces(
   }
 }
 
-/** The vectors that are in null lists; null: none. */
+/** Return the vectors that belong to null lists. Returns null if there are none. */
 function vectorsOfNulls(offsets: Int32Array, valid: Bitset, rows: number): Bitset | null {
   const absent = new Bitset(offsets[rows]!)
   for (let row = 0; row < rows; row++) if (!valid.has(row)) absent.addRange(offsets[row]!, offsets[row + 1]!)

@@ -1,4 +1,4 @@
-/** Binds the query of a materialized view to a version of its source: which rows, and their values. */
+/** Binds the query of a materialized view to a version of its source. */
 import { equalTypes } from '../arrow/same-type.js'
 import { typeName } from '../arrow/type-name.js'
 import type { Schema } from '../arrow/types.js'
@@ -15,19 +15,22 @@ import type { BoundExpression } from '../sql/bound.js'
 import { schemaOfTable } from './conform.js'
 import type { NewValues } from './rewrite-rows.js'
 
-/** A query of a view, bound to a version of its source. */
+/** The query of a view, bound to a version of its source: a filter for the rows, and expressions for their values. */
 export interface BoundView {
   /** Schema of the view's rows. */
   readonly schema: Schema
   readonly filter: BoundExpression | null
   readonly values: NewValues
-  /** Columns of the source that it reads, including computed ones such as `_rowid`. */
+  /** Names of the columns that the query reads, including columns that queries compute, such as `_rowid`. */
   readonly reads: readonly string[]
-  /** Whether a row of the view depends only on its row of the source. */
+  /** Whether a row of the view depends only on its source row, and not on other rows or the time. */
   readonly isOfRow: boolean
 }
 
-/** Bind a query. Throws `ColumnNotFound`, `InvalidInput` or `SchemaValidation` if it does not fit, `InvalidInput` for aggregates. */
+/**
+ * Bind the query of a view. Throws `ColumnNotFound`, `InvalidInput` or `SchemaValidation` if an expression cannot be
+ * bound, and `InvalidInput` if a column is an aggregate.
+ */
 export function bindView(
   { columns, filter }: Pick<ViewQuery, 'columns' | 'filter'>,
   source: TableSchema,
@@ -43,9 +46,12 @@ export function bindView(
   }
   const plan = planQuery(request, source, bind, watched)
   if (plan.grouping !== null) {
-    throw invalidInput('a view has a row for each row of its source: its columns cannot be aggregates', {
-      hint: 'aggregate in queries of the view',
-    })
+    throw invalidInput(
+      'the columns of a view cannot be aggregates, because each row of the view belongs to one row of the source',
+      {
+        hint: 'use the aggregates in queries of the view',
+      },
+    )
   }
   const values = plan.output.map(({ value }) => value)
   const all = plan.filter === null ? values : [plan.filter, ...values]
@@ -67,7 +73,10 @@ export function bindView(
   }
 }
 
-/** A clock that records whether the time was read: `now()` becomes a constant when the query is bound. */
+/**
+ * Return a clock that records whether its time was read. A query with `now()` reads the time when it is bound, because
+ * `now()` becomes a constant then.
+ */
 function watchedClock(clock: Clock): { readonly watched: Clock; readonly wasRead: () => boolean } {
   let wasTimeRead = false
   const watched: Clock = {
@@ -84,7 +93,10 @@ function watchedClock(clock: Clock): { readonly watched: Clock; readonly wasRead
   return { watched, wasRead: () => wasTimeRead }
 }
 
-/** Check that a query returns the expected schema. Throws `InvalidInput` and names the first column that differs. */
+/**
+ * Check that a query returns the expected schema. Throws `InvalidInput`; the message names the first column that
+ * differs.
+ */
 export function checkMakes(made: Schema, expected: Schema): void {
   for (const [i, field] of expected.fields.entries()) {
     const own = made.fields[i]
@@ -93,13 +105,16 @@ export function checkMakes(made: Schema, expected: Schema): void {
       throw differs(field.name, `the query returns ${quote(own.name)} as column ${i}`)
     }
     if (!equalTypes(own.type, field.type)) {
-      throw differs(field.name, `it must be ${typeName(field.type)}, the query returns ${typeName(own.type)}`)
+      throw differs(
+        field.name,
+        `it must be ${typeName(field.type)}, but the query returns ${typeName(own.type)}`,
+      )
     }
     if (own.nullable && !field.nullable)
-      throw differs(field.name, 'the query may return null, which the column does not allow')
+      throw differs(field.name, 'the query may return null, but the column is not nullable')
   }
   const more = made.fields[expected.fields.length]
-  if (more !== undefined) throw differs(more.name, 'the query returns it, the schema does not have it')
+  if (more !== undefined) throw differs(more.name, 'the query returns it, but the schema does not have it')
 }
 
 function differs(name: string, what: string) {

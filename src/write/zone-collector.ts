@@ -1,4 +1,4 @@
-/** Collects min/max statistics of a data file's columns, batch by batch: for all rows, and for stretches of rows. */
+/** Collects min/max statistics of the columns of a data file: for all rows together, and for each stretch of rows. */
 import type { Batch } from '../arrow/column.js'
 import { stretchRows, type ZonesEntry } from '../arrow/file-layout.js'
 import { sliceColumn } from '../arrow/slice.js'
@@ -7,14 +7,15 @@ import type { Pacer } from '../primitives/pacer.js'
 import { tellApart, writeStretches } from '../sql/zones/stretches.js'
 import { hasZones, joinZones, writeZone, type Zone, type ZoneRecord, zoneOf } from '../sql/zones/zone.js'
 
-/** Maximum number of columns with statistics: the first ones whose type allows them. */
+/** Maximum number of columns with statistics. Columns are chosen in schema order, if their type allows statistics. */
 const maxZones = 64
 
-/** Call `add` for each record batch, then `records` and `stretches`. */
+/** A collector for one file. The caller calls `add` for each record batch, then `records` and `stretches`. */
 export class ZoneCollector {
   readonly #columns: readonly number[]
+  /** By column number: the statistics of all rows. */
   readonly #zones = new Map<number, Zone>()
-  /** By column: for each record batch, the statistics of its stretches. */
+  /** By column number: for each record batch, the statistics of its stretches. */
   readonly #stretches: Map<number, Zone[][]>
 
   constructor({ fields }: Schema) {
@@ -22,14 +23,15 @@ export class ZoneCollector {
     this.#stretches = new Map(this.#columns.map(column => [column, []]))
   }
 
-  /** Add the rows of the next record batch, in pieces. */
+  /** Add the next record batch. `pieces`: its rows, in one or more batches. */
   async add(pieces: readonly Batch[], pacer: Pacer): Promise<void> {
     for (const number of this.#columns) {
       const stretches: Zone[] = []
       let row = 0
       for (const { columns } of pieces) {
         const column = columns[number]!
-        // Statistics of a stretch read the whole dictionary, so columns with large dictionaries have none.
+        // Statistics of a stretch read the whole dictionary, so columns with large dictionaries have no statistics of
+        // stretches.
         if ((column.dictionary?.length ?? 0) > stretchRows) this.#stretches.delete(number)
         const rows = this.#stretches.has(number) ? stretchRows : Number.POSITIVE_INFINITY
         for (let from = 0, to: number; from < column.length; from = to) {
@@ -46,12 +48,15 @@ export class ZoneCollector {
     }
   }
 
-  /** Return the statistics of all rows, by column, as a slot stores them. */
+  /** Return, by column number, the statistics of all rows in the form in which a slot stores them. */
   records(): ReadonlyMap<number, ZoneRecord> {
     return new Map([...this.#zones].map(([column, zone]) => [column, writeZone(zone)]))
   }
 
-  /** Return the statistics of stretches as the file stores them, for columns in which they can exclude stretches. */
+  /**
+   * Return the statistics of stretches in the form in which the file stores them. Omits columns whose stretches have
+   * too similar statistics, because a filter could not skip stretches by them.
+   */
   async stretches(pacer: Pacer): Promise<readonly ZonesEntry[]> {
     const entries: ZonesEntry[] = []
     for (const [column, batches] of this.#stretches) {

@@ -201,9 +201,9 @@ describe('a table of apache-arrow, recognized by its shape', () => {
       batches: { data: { children: { length: number }[]; length: number } }[]
     }
     broken.batches[0]!.data.length = 9
-    expect(() => fromForeignArrow(broken)).toThrow(/column "n" has 3 rows, needs 9/)
+    expect(() => fromForeignArrow(broken)).toThrow(/column "n" has 3 rows, but needs 9/)
     broken.batches[0]!.data.children[0]!.length = 9
-    expect(() => fromForeignArrow(broken)).toThrow(/column "n" has 24 bytes of values, needs 72/)
+    expect(() => fromForeignArrow(broken)).toThrow(/column "n" has 24 bytes of values, but needs 72/)
   })
 })
 

@@ -80,7 +80,11 @@ describe('input that is not an Arrow body', () => {
       Buffer.from('{"id": [1, 2, 3]}'),
       /not an arrow stream: expected ff ff ff ff at byte 0, got 7b 22 69 64/,
     ],
-    ['a stream of the format before Arrow 0.15', legacy(stream), /the format before 0\.15/],
+    [
+      'a stream of the format before Arrow 0.15',
+      legacy(stream),
+      /the legacy IPC format of Arrow versions before 0\.15/,
+    ],
     ['one byte', Uint8Array.of(1), /cut off at byte 1/],
     ['an end of stream alone', Uint8Array.of(255, 255, 255, 255, 0, 0, 0, 0), /no schema before byte/],
     ['a file cut off', file.subarray(0, file.length - 20), /arrow file cut off: it does not end with ARROW1/],
@@ -236,7 +240,7 @@ describe('broken columns', () => {
       [2, 0],
       [0, 0, 0, 12, 16, 4],
       body(0, 4, 9),
-      /offsets reach byte 9 of 4/,
+      /has offsets up to byte 9, but only 4 bytes of data/,
     ],
     [
       'a negative offset',
@@ -252,7 +256,7 @@ describe('broken columns', () => {
       [4, 0],
       [0, 0, 0, 12, 16, 4],
       body(),
-      /has 12 bytes of offsets, 4 rows need 20/,
+      /has 12 bytes of offsets, but 4 rows need 20/,
     ],
     [
       'text that is not UTF-8',
@@ -260,7 +264,7 @@ describe('broken columns', () => {
       [1, 0],
       [0, 0, 0, 8, 16, 4],
       body(0, 4, 0, 0, 0xc3c3),
-      /row 0 is not UTF-8/,
+      /has invalid UTF-8 in row 0/,
     ],
     [
       'values too short',
@@ -268,7 +272,7 @@ describe('broken columns', () => {
       [4, 0],
       [0, 0, 0, 16],
       body(),
-      /has 16 bytes of values, needs 32/,
+      /has 16 bytes of values, but needs 32/,
     ],
     [
       'validity too short',
@@ -292,7 +296,7 @@ describe('broken columns', () => {
       [3, 0],
       [0, 0, 8, 4],
       body(),
-      /has 3 rows in a batch of 4/,
+      /has 3 rows, but its batch has 4/,
       4,
     ],
     [
@@ -301,7 +305,7 @@ describe('broken columns', () => {
       [4, 0],
       [0, 0, 80, 4],
       body(),
-      /has values at 80\+4 of a body of 64 bytes/,
+      /has values at bytes 80 to 84 of a body of 64 bytes/,
     ],
     [
       'nodes left over',
@@ -309,7 +313,7 @@ describe('broken columns', () => {
       [4, 0, 4, 0],
       [0, 0, 0, 4],
       body(),
-      /2 nodes and 2 buffers, the schema needs 1 and 2/,
+      /2 nodes and 2 buffers, but the schema needs 1 and 2/,
     ],
     [
       'list offsets past the child',
@@ -317,7 +321,7 @@ describe('broken columns', () => {
       [1, 0, 2, 0],
       [0, 0, 0, 8, 0, 0, 16, 8],
       body(0, 3),
-      /offsets reach row 3 of a child of 2/,
+      /has offsets up to row 3, but its child has 2 rows/,
     ],
     [
       'an index without a dictionary',
@@ -325,7 +329,7 @@ describe('broken columns', () => {
       [1, 0],
       [0, 0, 0, 4],
       body(0),
-      /row 0 has index 0 into a dictionary of 0 values/,
+      /has index 0 in row 0, but its dictionary has 0 values/,
     ],
   ] as const)(
     '%s are refused, naming column and byte',

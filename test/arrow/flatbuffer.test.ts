@@ -89,7 +89,7 @@ describe('a flatbuffer', () => {
     const readOften = (): void => {
       for (let i = 0; i < 100; i++) expect(source.text(0)).toHaveLength(1000)
     }
-    expect(readOften).toThrow(/more text than the metadata has room for/)
+    expect(readOften).toThrow(/more text than its length allows/)
   })
 
   test('cut or changed anywhere never does worse than a SheafError', () => {

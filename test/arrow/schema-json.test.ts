@@ -204,7 +204,7 @@ describe('invalid types', () => {
     [{ type: 'int128' }, /unknown data type "int128"/],
     [{ type: 5 }, /name must be a string, got 5/],
     [7, /a data type must be an object, got 7/],
-    [{ type: 'list' }, /data type "list" needs one child in fields/],
+    [{ type: 'list' }, /data type "list" needs exactly one child in fields/],
     [
       { type: 'fixed_size_list', fields: [{ name: 'item', type: 'float' }] },
       /"fixed_size_list" needs a length/,
@@ -224,7 +224,7 @@ describe('invalid types', () => {
       /metadata "k" of field "a" must be a string, got 1/,
     ],
     [{ type: 'struct', fields: 'a' }, /fields of data type "struct" must be an array, got "a"/],
-    [{ type: 'decimal128', length: 99_000 }, /has precision 99 and scale 0/],
+    [{ type: 'decimal128', length: 99_000 }, /has the invalid precision 99 or scale 0/],
     ['decimal:64:10:2', /unknown data type/],
     ['dict:string:float:false', /unknown data type/],
     ['timestamp:min:UTC', /unknown data type/],

@@ -34,7 +34,7 @@ test.each([
 })
 
 test.each([
-  ['int', /"int" is not a type here.*write int32 or int64/],
+  ['int', /"int" is not a type of Sheaf.*write int32 or int64/],
   ['text', /write string/],
   ['number', /write float64 or float32/],
   ['jsonb', /is not a type/],
@@ -48,7 +48,7 @@ test.each([
   ['string[', /"\[" without "\]"/],
   ['string!!', /"!" twice/],
   ['string(5)', /has arguments/],
-  ['string nulls', /not understood from "nulls"/],
+  ['string nulls', /unexpected text "nulls"/],
   ['fixed_size_list:float32:3', /vector\(768\)/],
   ['', /is not a type/],
 ])('%s is refused', (text, expected) => {

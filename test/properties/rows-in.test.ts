@@ -108,7 +108,9 @@ describe('vectors', () => {
     async name => {
       expect(await typeOf([{ [name]: [0.1, 0.2] }])).toBe('float[2]')
       const error = await failure(typeOf([{ [name]: [0.1, 0.2] }, { [name]: [0.1] }]))
-      expect(error.message).toBe(`row 1: column "${name}" holds a vector of 1 numbers, row 0 one of 2`)
+      expect(error.message).toBe(
+        `row 1: column "${name}" holds a vector of 1 numbers, but row 0 holds a vector of 2`,
+      )
       expect(error.hint).toMatch(/badVectors/)
     },
   )

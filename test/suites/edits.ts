@@ -291,7 +291,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         const error = await failure(merge().execute(twins))
         expect([error.code, error.message]).toEqual([
           13,
-          'rows 0 and 2 have the same key (id = 7), which a row of the table has too',
+          'rows 0 and 2 have the same key (id = 7), and a row of the table also has this key',
         ])
         // Where nothing is replaced there is no question which one counts.
         const onlyNew = table.mergeInsert('id').whenNotMatchedInsertAll()
@@ -447,7 +447,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
       test.each([
         ['two rows with one key', ['id'], [source[0]!, source[0]!], 13, /rows 0 and 1/],
         ['a key that is no column', ['idd'], source, 12, /idd/],
-        ['a key the rows do not bring', ['id'], [{ name: 'x' }], 13, /no column "id"/],
+        ['a key the rows do not bring', ['id'], [{ name: 'x' }], 13, /key column "id"/],
         ['a key that is not compared', ['vector'], source, 20, /vector/],
         ['a column the table does not have', ['id'], [{ id: 1n, colour: 'red' }], 20, /colour/],
         ['rows of another type', ['id'], [{ id: 1n, price: 'x' }], 20, /price/],

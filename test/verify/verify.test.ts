@@ -296,7 +296,7 @@ test('an intact checkpoint and stored manifest with wrong content are reported',
     await checkpoints.write({ ...fold, state }, extra)
     const { problems } = await verify(root)
     expect(problems).toMatchObject([{ kind: 'checkpoint', repairable: true }])
-    expect(problems[0]!.what).toMatch(/its state has checksum/)
+    expect(problems[0]!.what).toMatch(/its state has the checksum/)
     rmSync(join(root, problems[0]!.path))
   })
   const base = [...sound.keys()].find(each => kindOf(each) === 'layout')!
@@ -343,7 +343,7 @@ describe('numbers that do not add up:', () => {
       'a fragment is not as long as its rows',
       { add: [{ id: 1, rows: 2, ids: { row0: 3 }, files: [file] }] },
       blob => [blob],
-      /3 rows, not 2/,
+      /3 rows, but must have 2/,
     ],
   ])('%s', async (_, change, blobsOf, what) => {
     const engine = await OpenedRoot.open(new MemoryStore('memory://'), settings)

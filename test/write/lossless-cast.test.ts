@@ -212,7 +212,7 @@ describe.each(Object.entries(families))('%s', (_, family) => {
           if (!(error instanceof SheafError)) throw error
           expect(error.code).toBe(20)
           expect(bad).toBeGreaterThanOrEqual(0)
-          const text = `row ${100 + bad}: column "c" is ${typeName(to)}, which does not hold `
+          const text = `row ${100 + bad}: column "c" is ${typeName(to)}, which cannot represent `
           expect(error.message.startsWith(text) ? '' : error.message).toBe('')
           return
         }
@@ -242,7 +242,7 @@ describe('types that are not cast to each other', () => {
   ])('%j to %j', (from, to) => {
     expect(castRefusal(from, to, 'c')).toMatchObject({
       code: 20,
-      message: `column "c" is ${typeName(to)}, the rows bring ${typeName(from)}`,
+      message: `column "c" is ${typeName(to)}, but the rows have ${typeName(from)}`,
     })
   })
 })
@@ -275,7 +275,7 @@ describe('types that hold others', () => {
           [0, 1],
           [1e300, 0],
         ]),
-      ).toThrow(/^row 1: column "c\[\]" is float32, which does not hold 1e\+?300/)
+      ).toThrow(/^row 1: column "c\[\]" is float32, which cannot represent 1e\+?300/)
     }
     expect(() => cast(list(float64), list(float32), [[0.1]])).toThrow(/row 0: column "c\[\]" is float32/)
   })
@@ -292,7 +292,7 @@ describe('types that hold others', () => {
         [1, 2, 3],
       ]),
     ).toThrow(/row 1: .* a list of 3/)
-    expect(() => cast(vector(int64, 3), vector(int64, 2), [[1, 2, 3]])).toThrow(/the rows bring/)
+    expect(() => cast(vector(int64, 3), vector(int64, 2), [[1, 2, 3]])).toThrow(/but the rows have/)
     expect(cast(vector(int8), list(int64, true), [[1, 2]])).toEqual([[1n, 2n]])
   })
 
@@ -328,13 +328,13 @@ describe('types that hold others', () => {
     expect(cast(large, dictionary, ['a', null, 'b', 'a'])).toEqual(['a', null, 'b', 'a'])
     expect(cast(dictionary, large, ['a', null, 'b', 'a'])).toEqual(['a', null, 'b', 'a'])
     const many = Array.from({ length: 129 }, (_, i) => `text ${i}`)
-    expect(() => cast(large, dictionary, many)).toThrow(/row 128: .*more than the 128 distinct values/)
+    expect(() => cast(large, dictionary, many)).toThrow(/row 128: .*more than 128 distinct values/)
   })
 
   test('a forbidden null is refused with its row', () => {
     const field = { name: 'c', type: int64, nullable: false }
     expect(() => castColumn(column(int8, [1, null]), field, Place.column('c', 7))).toThrow(
-      'row 8: column "c" may not be null',
+      'row 8: column "c" is null, but the column is not nullable',
     )
   })
 })
