@@ -81,9 +81,9 @@ export function checkCountable(
   if (vector === null) return
   if (full_text_query !== undefined) {
     throw invalidInput(
-      `${call}: a hybrid search ranks a number of candidates, so its matches have no count`,
+      `${call}: the matches of a hybrid search cannot be counted, because it ranks a fixed number of rows`,
       {
-        hint: 'count the search by words alone, or query().where(...)',
+        hint: 'count the text search alone, or query().where(...)',
       },
     )
   }

@@ -125,7 +125,7 @@ const urgentAttempt = 3
 const pausePowerMax = 6
 
 /** The options of `commitOptimistically`. */
-export interface Attempts {
+interface Attempts {
   /** The object that other commits changed, for the error message. Example: `the table`. */
   readonly subject: string
   /** Returns the UUIDs of the tables on which the last attempt depended. */

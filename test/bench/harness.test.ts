@@ -44,7 +44,9 @@ test('a race tells times in order, throughput, and equal hashes for equal answer
 test('a contestant whose answer changes ends the race', async () => {
   let calls = 0
   const fickle = { name: 'fickle', run: () => calls++ }
-  await expect(race({ title: 't', contestants: [fickle], rounds: 2 })).rejects.toThrow('t: the answer of fickle changed')
+  await expect(race({ title: 't', contestants: [fickle], rounds: 2 })).rejects.toThrow(
+    't: the answer of fickle changed',
+  )
 })
 
 test('the callback after each run follows it, and times can be printed whole and next to a limit', async () => {

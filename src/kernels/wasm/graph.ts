@@ -17,7 +17,7 @@
  * - Heads are read and written atomically. A reader that sees a new count also sees the edges that were written before.
  * - Two rows that are inserted at the same time may not find each other. So two rows with equal vectors may become two
  *   nodes.
- * - If an edge led to a twin, walks would treat the twin as a node. So insertion only marks twins, and `graphJoin`
+ * - If an edge led to a twin, walks would treat it as a node of its own. So insertion only marks twins, and `graphJoin`
  *   links them later, when no thread inserts.
  */
 
