@@ -38,7 +38,15 @@ import { fullTextField, type TextQuery, textShape } from './full-text.js'
 import { importReplies } from './import-replies.js'
 import type { Condition } from './join-conditions.js'
 import { type Order, orderFields } from './order-keys.js'
-import type { Computed, OrderedName, OrderText, RowsAs, Selected, SelectedName } from './row-types.js'
+import type {
+  Computed,
+  OrderedName,
+  OrderText,
+  RowsAs,
+  Selected,
+  SelectedName,
+  WithoutAdded,
+} from './row-types.js'
 import { callOptions, type RowsOptions, rowsShape } from './rows-options.js'
 import { isScan, scanPages } from './scan-pages.js'
 import { isOfGroups, selectedFields } from './selection.js'
@@ -154,7 +162,10 @@ export type FoundByText<R extends object> = R extends { readonly _distance: numb
 /**
  * A query, with or without a search. Each step returns a new query; it runs when the rows are read. If a step is given
  * twice, the last one counts, with two exceptions: conditions of several `where` are joined with AND, and a second
- * `fullText` is refused. `R` is the type of the rows, as far as it is known at compile time.
+ * `fullText` is refused.
+ *
+ * `R` is the type of the rows, as far as it is known at compile time. `T` is the type of the rows of the table. A function
+ * that takes any query declares both: `<R extends object, T extends object>(query: Search<R, T>)`.
  *
  * A query is an async iterable of its rows. A scan reads and holds one page of rows at a time, as `batches` does. All
  * rows are of one version.
@@ -205,8 +216,11 @@ export class Search<out R extends object = Row, out T extends object = R> implem
    * own values. If an expression contains `count`, `sum`, `min`, `max` or `avg`, the answer has one row per group
    * (see `groupBy`).
    *
-   * ```js
-   * table.query().select({ id: 'id', total: 'price * amount' })
+   * In TypeScript, columns and aggregates of columns have their types. The tag can declare the type of another
+   * expression, which is `unknown` otherwise.
+   *
+   * ```ts
+   * table.query().select({ id: 'id', total: sql<number>`price * amount` })
    * ```
    */
   select<S extends object, U extends object, const C extends Readonly<Record<string, string | SqlFragment>>>(
@@ -235,9 +249,9 @@ export class Search<out R extends object = Row, out T extends object = R> implem
    * table.query().groupBy('city').select({ city: 'city', mean: 'avg(price)' })
    * ```
    */
-  groupBy(...keys: readonly string[]): Search<R, T> {
+  groupBy(...keys: readonly string[]): Search<WithoutAdded<R>, T> {
     refuseArray('groupBy', keys)
-    return this.#with({ group_by: parse(fields.group_by.shape, keys, 'groupBy') })
+    return this.#with<WithoutAdded<R>>({ group_by: parse(fields.group_by.shape, keys, 'groupBy') })
   }
 
   /** Return equal rows of the answer once. With a search, this covers the same rows as `groupBy`. */

@@ -27,7 +27,10 @@ import { pauses } from './job-ended.js'
 interface AnyIndexOptions extends CallOptions {
   /** Default: the path of the column, including dots, followed by `_idx`. */
   readonly name?: string
-  /** Whether the index replaces another one with the same name. Default true. */
+  /**
+   * Whether the index replaces another one with the same name. Default true. False: an index with the same definition stays
+   * as it is, and an index with another definition is an error.
+   */
   readonly replace?: boolean
   /** Milliseconds to wait until the index is built, as `waitForIndex` does. Default: none, the call returns at once. */
   readonly waitTimeoutMs?: number

@@ -19,12 +19,13 @@ import { Lexer } from './tokens.js'
 export interface SqlTag {
   /**
    * Create a fragment: `` sql`id = ${id} AND ${condition}` ``. A value becomes a parameter, a fragment
-   * becomes an operand.
+   * becomes an operand. `V` declares the type of the expression's values for rows of a `select`; the compiler
+   * believes the caller.
    *
    * Throws `InvalidInput` if the text is not one expression, if the text contains a parameter (`?`, `$1`,
    * `:name`), or if a value is undefined.
    */
-  (strings: TemplateStringsArray, ...values: readonly unknown[]): SqlFragment
+  <V = unknown>(strings: TemplateStringsArray, ...values: readonly unknown[]): SqlFragment<V>
   /**
    * Create a fragment that names a column, or a field of a struct column: `sql.name('meta', 'status.code')`.
    * Throws `InvalidInput` if a name is missing or empty.
