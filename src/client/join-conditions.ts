@@ -1,6 +1,6 @@
 /**
- * Joins the conditions of several `where` calls with AND. Each condition keeps its own parameters: the request has one
- * list of values, so the parameters of the conditions are renumbered or renamed. Loaded only for a second `where`.
+ * Joins the conditions of several `where` calls with AND, and gives one list of values to all SQL of a query. Each condition
+ * and each fragment keeps its own values: their parameters are renumbered or renamed. Loaded only for such queries.
  */
 import { invalidInput, quote, type SourceSpan } from '../errors.js'
 import type { Request } from '../protocol/calls.js'
@@ -9,30 +9,33 @@ import { Lexer } from '../sql/syntax/tokens.js'
 
 type Values = NonNullable<Request<'queryTable'>['parameters']>
 
-/** The SQL text of a condition, and the values of its parameters. */
-export interface Condition {
+/** An SQL text, and the values of its parameters. */
+interface SqlWithValues {
   readonly filter: string
   readonly parameters?: Values | undefined
 }
 
-type Fields = Pick<Request<'queryTable'>, 'filter' | 'parameters' | 'columns' | 'group_by'>
+/** SQL of a step of a query that has values of its own: a condition, or a selected expression. */
+export interface OwnSql extends SqlWithValues {
+  /** The method that it was passed to: `where`, `having` or `select`. */
+  readonly call: string
+  /** The name of the selected expression. */
+  readonly column?: string
+}
+
+type Fields = Pick<Request<'queryTable'>, 'filter' | 'parameters' | 'columns' | 'group_by' | 'having'>
 
 /**
- * Return a filter for which `request.filter` and all `others` are true, and its values. Selected expressions and groups
- * keep the parameters of `request`. Throws `InvalidInput` for a condition that is not one expression, or that has other
- * parameters than values.
+ * Return the fields of a query with the SQL of all `others` and all values. Other texts of `request` keep its parameters.
+ * Throws `InvalidInput` for a condition that is not one expression, or that has other parameters than values.
  */
-export function joinConditions(
-  request: Fields,
-  others: readonly Condition[],
-): { readonly filter: string; readonly parameters?: Values } {
-  const { filter = '', parameters, columns, group_by = [] } = request
+export function joinConditions(request: Fields, others: readonly OwnSql[]): Fields {
+  const { filter, parameters, columns, group_by = [], having } = request
   const joined = new JoinedValues(parameters)
-  // A parameter without a value must not take a value of another condition.
-  for (const text of [...Object.values(columns?.column_aliases ?? {}), ...group_by]) {
-    if (/[?$]/.test(text)) rewritten({ filter: text, parameters }, joined.known, false)
-  }
-  const texts = [rewritten({ filter, parameters }, joined.known, false)]
+  const first = filter === undefined ? [] : [rewritten('where', { filter, parameters }, joined.known, false)]
+  const filters: string[] = []
+  let onGroups: string | undefined
+  const selected: Record<string, string> = {}
   for (const other of others) {
     const names = new Map<string | number, string>()
     const name = (key: string | number, value: unknown) => {
@@ -40,13 +43,34 @@ export function joinConditions(
       names.set(key, known)
       return known
     }
-    texts.push(rewritten(other, name, true))
+    const text = rewritten(other.call, other, name, true)
+    if (other.column !== undefined) selected[other.column] = text
+    else if (other.call === 'having') onGroups = text
+    else filters.push(text)
+  }
+  const aliases = columns?.column_aliases ?? {}
+  // A parameter without a value must not take a value of other SQL.
+  const rest = Object.keys(aliases).filter(column => !Object.hasOwn(selected, column))
+  const texts = [
+    ...rest.map(column => aliases[column]!),
+    ...group_by,
+    ...(onGroups === undefined && having !== undefined ? [having] : []),
+  ]
+  for (const text of texts) {
+    if (/[?$]/.test(text)) rewritten('where', { filter: text, parameters }, joined.known, false)
   }
   const values = joined.values()
   return {
-    filter: texts.map(text => `(${text}${text.includes('--') ? '\n' : ''})`).join(' AND '),
+    ...(first.length + filters.length > 0 && { filter: allOf([...first, ...filters]) }),
+    ...(onGroups !== undefined && { having: onGroups }),
+    ...(columns !== undefined &&
+      'column_aliases' in columns && { columns: { column_aliases: { ...aliases, ...selected } } }),
     ...(values !== undefined && { parameters: values }),
   }
+}
+
+function allOf(conditions: readonly string[]): string {
+  return conditions.map(text => `(${text}${text.includes('--') ? '\n' : ''})`).join(' AND ')
 }
 
 /** The values of all conditions: a list if the first values are a list, otherwise an object. */
@@ -79,11 +103,12 @@ class JoinedValues {
 }
 
 /**
- * Return the text of a condition with other parameters. `nameOf` returns the new parameter of a value. `ownsValues`:
- * whether no other text uses the values, so that each value must be used.
+ * Return a text with other parameters. `call`: the method that it was passed to, for messages. `nameOf` returns the new
+ * parameter of a value. `ownsValues`: whether no other text uses the values, so that each value must be used.
  */
 function rewritten(
-  { filter, parameters }: Condition,
+  call: string,
+  { filter, parameters }: SqlWithValues,
   nameOf: (key: string | number, value: unknown) => string,
   ownsValues: boolean,
 ): string {
@@ -97,7 +122,7 @@ function rewritten(
   for (const token = new Lexer(filter); token.kind !== 'end'; token.advance()) {
     if (token.kind !== 'parameter') continue
     if (style !== null && style !== token.quote) {
-      throw invalidInput(`where: parameters are written ${style} and ${token.quote} in one condition`, {
+      throw invalidInput(`${call}: parameters are written ${style} and ${token.quote} in one condition`, {
         hint: 'use one style',
         at: token.at(),
       })
@@ -106,30 +131,36 @@ function rewritten(
     const key = style === ':' ? token.value : style === '?' ? questionMarks++ : Number(token.value) - 1
     const parameter = style === '?' ? `parameter ${questionMarks}` : `${style}${token.value}`
     used.add(key)
-    text += filter.slice(end, token.start) + nameOf(key, valueFor(parameters, key, parameter, token.at()))
+    text +=
+      filter.slice(end, token.start) +
+      nameOf(key, valueFor(call, parameters, { key, parameter, at: token.at() }))
     end = token.end
   }
-  if (ownsValues || style === '?') checkUsed(parameters, used, style)
+  if (ownsValues || style === '?') checkUsed(call, parameters, used, style)
   return text + filter.slice(end)
 }
 
 function valueFor(
+  call: string,
   values: Values | undefined,
-  key: string | number,
-  parameter: string,
-  at: SourceSpan,
+  {
+    key,
+    parameter,
+    at,
+  }: { readonly key: string | number; readonly parameter: string; readonly at: SourceSpan },
 ): unknown {
   if (values !== undefined && Array.isArray(values) !== (typeof key === 'number')) {
     const [given, wanted] = Array.isArray(values) ? ['an array', 'an object'] : ['an object', 'an array']
-    throw invalidInput(`where: the values are ${given}; ${parameter} needs ${wanted}`, { at })
+    throw invalidInput(`${call}: the values are ${given}; ${parameter} needs ${wanted}`, { at })
   }
   if (values === undefined || !Object.hasOwn(values, key)) {
-    throw invalidInput(`where: no value is given for ${parameter}`, { at })
+    throw invalidInput(`${call}: no value is given for ${parameter}`, { at })
   }
   return (values as Readonly<Record<string | number, unknown>>)[key]
 }
 
 function checkUsed(
+  call: string,
   values: Values | undefined,
   used: ReadonlySet<string | number>,
   style: string | null,
@@ -137,11 +168,11 @@ function checkUsed(
   if (values === undefined) return
   if (Array.isArray(values)) {
     if (style === '$' || values.length <= used.size) return
-    throw invalidInput(`where: ${values.length} parameters are given, ${used.size} are used`)
+    throw invalidInput(`${call}: ${values.length} parameters are given, ${used.size} are used`)
   }
   const unused = Object.keys(values).find(name => !used.has(name))
   if (unused === undefined) return
-  throw invalidInput(`where: the parameter ${quote(unused)} is given, but the condition does not use it`, {
+  throw invalidInput(`${call}: the parameter ${quote(unused)} is given, but the condition does not use it`, {
     hint: 'write a named parameter as :name in the text',
   })
 }

@@ -36,7 +36,7 @@ import { type FuseRows, fusedRows } from './custom-fusion.js'
 import { filterFields } from './filter-fields.js'
 import { fullTextField, type TextQuery, textShape } from './full-text.js'
 import { importReplies } from './import-replies.js'
-import type { Condition } from './join-conditions.js'
+import type { OwnSql } from './join-conditions.js'
 import { type Order, orderFields } from './order-keys.js'
 import type {
   Computed,
@@ -179,32 +179,30 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   readonly #request: Omit<QueryRequest, 'k'> & { readonly k?: number }
   /** The caller's fusion function. Null: the operation fuses the results. */
   readonly #fuse: FuseRows | null
-  /** The conditions of every `where` after the first. They are joined when the query runs. */
-  readonly #conditions: readonly Condition[]
+  /** Every `where` after the first, and other SQL with values of its own. They are joined when the query runs. */
+  readonly #own: readonly OwnSql[]
 
   constructor(
     operations: Operations,
     request: Omit<QueryRequest, 'k'> & { readonly k?: number },
     fuse: FuseRows | null = null,
-    conditions: readonly Condition[] = [],
+    own: readonly OwnSql[] = [],
   ) {
     this.#operations = operations
     this.#request = request
     this.#fuse = fuse
-    this.#conditions = conditions
+    this.#own = own
   }
 
   /**
    * Keep only rows for which `filter` is true: SQL with values for `?`, `$1` and `:name` from `parameters`, or a
    * fragment made by the tag `sql`. A row must pass the filters of all `where` calls. Each filter has its own
-   * parameters; expressions of `select` use those of the first.
+   * parameters. Texts of `select` and `groupBy` use those of the first.
    */
   where(filter: string | SqlFragment, parameters?: Parameters): Search<R, T> {
-    if (this.#request.filter === undefined) {
-      return this.#with(filterFields('where', filter, parameters, this.#request.parameters))
-    }
-    const conditions = [...this.#conditions, filterFields('where', filter, parameters)]
-    return new Search<R, T>(this.#operations, this.#request, this.#fuse, conditions)
+    const condition = filterFields('where', filter, parameters)
+    if (this.#request.filter === undefined) return this.#with(condition)
+    return this.#with({}, [...this.#own, { call: 'where', ...condition }])
   }
 
   /**
@@ -234,7 +232,8 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   select(
     columns: readonly string[] | Readonly<Record<string, string | SqlFragment>>,
   ): Search<object, object> {
-    return this.#with<object>(selectedFields('select', columns, this.#request.parameters))
+    const { fields, withValues } = selectedFields('select', columns)
+    return this.#with<object>(fields, [...this.#ownWithout('select'), ...withValues])
   }
 
   /**
@@ -415,7 +414,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
       ...(candidates !== undefined && { candidates }),
     }
     const request = Object.assign({}, this.#request, { fusion })
-    return new Search<R, T>(this.#operations, request, isFunction ? fusionOption : null, this.#conditions)
+    return new Search<R, T>(this.#operations, request, isFunction ? fusionOption : null, this.#own)
   }
 
   /**
@@ -588,8 +587,9 @@ export class Search<out R extends object = Row, out T extends object = R> implem
    * ```
    */
   having(filter: string | SqlFragment, parameters?: Parameters): Search<R, T> {
-    const { filter: having, ...more } = filterFields('having', filter, parameters, this.#request.parameters)
-    return this.#with({ having, ...more })
+    const condition = filterFields('having', filter, parameters)
+    const own = condition.parameters === undefined ? [] : [{ call: 'having', ...condition }]
+    return this.#with({ having: condition.filter }, [...this.#ownWithout('having'), ...own])
   }
 
   /** Resolve the defaults. Returns a promise only if the parser of SQL must be loaded, so that calls begin at once. */
@@ -607,9 +607,9 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     return whenResolved(isUnlimited, unlimited => {
       const { k = unlimited ? Number.MAX_SAFE_INTEGER : defaultLimit } = this.#request
       const request = Object.assign({}, this.#request, { vector, k })
-      if (this.#conditions.length === 0) return request
+      if (this.#own.length === 0) return request
       return whenResolved(importJoinConditions(), ({ joinConditions }) =>
-        Object.assign(request, joinConditions(request, this.#conditions)),
+        Object.assign(request, joinConditions(request, this.#own)),
       )
     })
   }
@@ -619,14 +619,14 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     return whenResolved(this.#resolvedRequest(), request => this.#operations.queryTable(request, options))
   }
 
-  #with<S extends object = R>(more: Partial<QueryRequest>): Search<S, T> {
+  /** Return the SQL of all steps except one, which is replaced. */
+  #ownWithout(step: string): readonly OwnSql[] {
+    return this.#own.filter(({ call }) => call !== step)
+  }
+
+  #with<S extends object = R>(more: Partial<QueryRequest>, own = this.#own): Search<S, T> {
     // Properties after a spread in an object literal take ten times as long; small queries notice.
-    return new Search<S, T>(
-      this.#operations,
-      Object.assign({}, this.#request, more),
-      this.#fuse,
-      this.#conditions,
-    )
+    return new Search<S, T>(this.#operations, Object.assign({}, this.#request, more), this.#fuse, own)
   }
 }
 
