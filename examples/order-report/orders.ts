@@ -80,8 +80,7 @@ export async function undo(orders: OrderTable, tag: string): Promise<void> {
 
 /** Return the price of each order before and after the changes since the version that the tag names. */
 export async function priceChanges(orders: OrderTable, tag: string) {
-  const { changed } = orders.diff(tag, await orders.version())
-  const rows = await changed.toArray()
+  const rows = await orders.diff(tag).changed.toArray()
   return rows.map(({ before, after }) => ({ id: after.id, before: before.price, after: after.price }))
 }
 

@@ -74,7 +74,7 @@ export async function* tableChanges<R extends object>(
       }
       // It may have been deleted while the caller processed earlier versions.
       if (i > 0 && !(await versionExists(operations, id, version, call))) continue
-      const diff = diffOf<R>(operations, id, previous, version)
+      const diff = diffOf<R>(operations, id, [previous, version])
       const timestamp = new Date(timestamp_millis)
       yield { version, previous, timestamp, operation: metadata?.operation ?? '', ...diff }
       previous = version

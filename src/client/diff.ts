@@ -46,18 +46,17 @@ export interface Diff<out R extends object = Row> {
   schema(options?: CallOptions): Promise<SchemaDifference>
 }
 
-/** Compare two versions in any order. Tags are resolved when something is read. */
+/** Compare two versions in any order; without `to`, with the latest. Tags are resolved when something is read. */
 export function diffOf<R extends object>(
   operations: Operations,
   id: readonly string[],
-  from: VersionOrTag,
-  to: VersionOrTag,
+  versions: readonly [from: VersionOrTag, to?: VersionOrTag | undefined],
 ): Diff<R> {
-  for (const version of [from, to]) parse(versionShape, version, 'diff: the version')
+  for (const version of versions) parse(versionShape, version, 'diff: the version')
   let made: VersionPair | undefined
   const pair: PairOf = async () => {
     const { VersionPair } = await importVersionPair()
-    made ??= new VersionPair(operations, id, from, to)
+    made ??= new VersionPair(operations, id, ...versions)
     return made
   }
   return {

@@ -506,12 +506,15 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Compare two versions, given by number or tag (0: the table before its first version): rows added, removed and changed, matched by `_rowid`, and changes
-   * of columns. Each part is read on demand; the cost depends on the number of differences. Reading throws
-   * `TagNotFound` or `TableVersionNotFound`.
+   * Compare two versions, given by number or tag (0: the table before its first version): rows added, removed and changed,
+   * matched by `_rowid`, and changes of columns. `to` defaults to the version of this handle: the latest version when the
+   * difference is first read, unless a version was checked out. Each part is read on demand; the cost depends on the number
+   * of differences. A second argument that is undefined is refused. Reading throws `TagNotFound` or `TableVersionNotFound`.
    */
-  diff(from: number | string, to: number | string): Diff<R> {
-    return diffOf<R>(this.#operations, this.id, from, to)
+  diff(from: number | string, to?: number | string): Diff<R>
+  diff(from: number | string, ...given: readonly [to?: number | string]): Diff<R> {
+    const own: typeof given = this.#version === undefined ? [] : [this.#version]
+    return diffOf<R>(this.#operations, this.id, [from, ...(given.length === 0 ? own : given)])
   }
 
   /**
