@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, statfsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { configDefaults, defineConfig } from 'vitest/config'
 
 /**
@@ -20,6 +21,12 @@ const replacing = (readdirSync('test', { recursive: true }) as string[])
   .map(name => `test/${name.replaceAll('\\', '/')}`)
   .filter(path => path.endsWith('.test.ts') && /^vi\.mock\(/m.test(readFileSync(path, 'utf8')))
 const apart = [...watching, ...replacing]
+/** The examples import the package by its name. Tests run them with the sources, as `paths` of tsconfig.json does for the compiler. */
+const alias = [
+  { find: /^sheaf$/, replacement: resolve('src/index.ts') },
+  { find: /^sheaf\/(files|http)$/, replacement: resolve('adapters/$1/public.ts') },
+]
+
 /** What a root on a real disk is proven by: its store, what a crash leaves, and files made elsewhere. */
 const onDisk = ['test/storage/**/*.test.ts', 'test/crash/**/*.test.ts', 'test/golden.test.ts']
 
@@ -42,6 +49,7 @@ const env = scratch()
 const exclude = [...configDefaults.exclude, 'test/peers/**']
 
 export default defineConfig({
+  resolve: { alias },
   test: {
     setupFiles: ['test/setup.ts'],
     pool: 'forks',

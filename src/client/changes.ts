@@ -90,7 +90,7 @@ export async function* tableChanges<R extends object>(
       }
       // Skip the version if it was deleted while the caller processed earlier versions.
       if (i > 0 && !(await versionExists(operations, id, version, call))) continue
-      const diff = diffOf<R>(operations, id, previous, version, int64)
+      const diff = diffOf<R>(operations, id, [previous, version], int64)
       const timestamp = new Date(timestamp_millis)
       yield { version, previous, timestamp, operation: metadata?.operation ?? '', ...diff }
       previous = version

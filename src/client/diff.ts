@@ -46,19 +46,21 @@ export interface Diff<out R extends object = Row> {
   schema(options?: CallOptions): Promise<SchemaDifference>
 }
 
-/** Return the difference between two versions; `from` may be the newer version. Tags are resolved at the first read. */
+/**
+ * Return the difference between two versions, of which `from` may be the newer one. Default for `to`: the newest version.
+ * Tags are resolved at the first read.
+ */
 export function diffOf<R extends object>(
   operations: Operations,
   id: readonly string[],
-  from: VersionOrTag,
-  to: VersionOrTag,
+  versions: readonly [from: VersionOrTag, to?: VersionOrTag | undefined],
   int64?: ConnectionInt64,
 ): Diff<R> {
-  for (const version of [from, to]) parse(versionShape, version, 'diff: the version')
+  for (const version of versions) parse(versionShape, version, 'diff: the version')
   let made: VersionPair | undefined
   const pair: PairOf = async () => {
     const { VersionPair } = await importVersionPair()
-    made ??= new VersionPair(operations, id, from, to)
+    made ??= new VersionPair(operations, id, ...versions)
     return made
   }
   return {

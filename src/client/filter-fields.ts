@@ -14,23 +14,22 @@ export const conditionShape = either<string | SqlFragment>(
 type Values = ReturnType<typeof writeParameters>
 
 /**
- * Return the wire fields of a condition. The condition is an SQL text with the values of its parameters, or a fragment
- * made by the tag `sql`, which has its own values. `call`: the name of the method, for messages. `known`: parameter
- * values that other SQL of the request uses. Undefined: no other SQL has values.
+ * Return the wire fields of a condition: SQL text with the values of its parameters, or a fragment of the tag `sql`,
+ * which brings its own values. `call`: the name of the method, for messages. `known`: a list of values of other SQL in the
+ * request, which the values of a fragment follow.
  */
 export function filterFields(
   call: string,
   filter: string | SqlFragment,
-  parameters: Parameters | undefined,
+  parameters?: Parameters | undefined,
   known?: Values,
 ): { readonly filter: string; readonly parameters?: Values } {
   if (typeof filter === 'string') {
     if (filter.trim() === '') throw invalidInput(`${call}: the condition is blank`)
     if (parameters === undefined) return { filter }
-    if (known !== undefined) throw severalValues(call)
     return { filter, parameters: writeParameters(parameters) }
   }
-  if (typeof filter?.text !== 'string' || !Array.isArray(filter.parameters)) {
+  if (!isSqlFragment(filter)) {
     throw invalidInput(
       `${call}: a condition must be SQL text, or a fragment made by the tag sql, got ${quote(filter)}`,
     )
@@ -39,35 +38,8 @@ export function filterFields(
     throw invalidInput(
       `${call}: parameters are not allowed with a fragment of the tag sql, which has its own values`,
     )
-  const { text, values } = fragmentFields(call, filter, known)
-  return { filter: text, ...(values !== undefined && { parameters: values }) }
-}
-
-/**
- * Return the text of a fragment, and all values of the request: the values `known` of other SQL, then the values of the
- * fragment. Throws `InvalidInput` if the `known` values are named.
- */
-export function fragmentFields(
-  call: string,
-  fragment: SqlFragment,
-  known: Values | undefined,
-): { readonly text: string; readonly values: Values | undefined } {
-  const own = fragment.parameters as Parameters & readonly unknown[]
-  if (own.length === 0) return { text: fragment.text, values: known }
-  if (known === undefined) return { text: fragment.text, values: writeParameters(own) }
-  if (!Array.isArray(known) || !isSqlFragment(fragment)) throw mixedValues(call)
-  const values = [...known, ...(writeParameters(own) as readonly unknown[])]
-  return { text: textFrom(fragment, known.length + 1), values }
-}
-
-function severalValues(call: string) {
-  return invalidInput(`${call}: other SQL of the query already has parameter values`, {
-    hint: 'write the SQL of both calls with the tag sql, with the values inside',
-  })
-}
-
-function mixedValues(call: string) {
-  return invalidInput(`${call}: SQL with parameters cannot be combined with fragments of the tag sql`, {
-    hint: 'write all SQL of the call with the tag sql, with its values inside',
-  })
+  if (filter.parameters.length === 0) return { filter: filter.text }
+  const values = writeParameters(filter.parameters as Parameters)
+  if (!Array.isArray(known)) return { filter: filter.text, parameters: values }
+  return { filter: textFrom(filter, known.length + 1), parameters: known.concat(values) }
 }

@@ -1,6 +1,7 @@
 /**
- * Joins the conditions of several `where` calls with AND. A request has only one list of parameter values, so the
- * parameters of the conditions are renumbered or renamed. This module is loaded when a query has a second `where`.
+ * Joins the conditions of several `where` calls with AND, and makes one list of the values of all SQL of a query. Each
+ * condition and each fragment keeps its own values, because its parameters are renumbered or renamed. This file is loaded
+ * only for queries with several conditions or several lists of values.
  */
 import { invalidInput, quote, type SourceSpan } from '../errors.js'
 import type { Request } from '../protocol/calls.js'
@@ -9,31 +10,34 @@ import { Lexer } from '../sql/syntax/tokens.js'
 
 type Values = NonNullable<Request<'queryTable'>['parameters']>
 
-/** The SQL text of a condition, and the values of its parameters. */
-export interface Condition {
+/** An SQL text, and the values of its parameters. */
+interface SqlWithValues {
   readonly filter: string
   readonly parameters?: Values | undefined
 }
 
-type Fields = Pick<Request<'queryTable'>, 'filter' | 'parameters' | 'columns' | 'group_by'>
-type OpenFields = Fields & Pick<Request<'queryTable'>, 'having'>
+/** SQL of a step of a query that has its own values: a condition, or a selected expression. */
+export interface OwnSql extends SqlWithValues {
+  /** The method that received the SQL: `where`, `having` or `select`. */
+  readonly call: string
+  /** The name of the selected expression. */
+  readonly column?: string
+}
+
+type Fields = Pick<Request<'queryTable'>, 'filter' | 'parameters' | 'columns' | 'group_by' | 'having'>
 
 /**
- * Join `request.filter` and all `others` with AND, and return the joined filter with the values of its parameters.
- * Parameters in selected expressions and groups of `request` stay valid. Throws `InvalidInput` if a condition is not
- * exactly one expression, or if its parameters do not match its values.
+ * Add the SQL of all `others` to the fields of a query, and return the fields with all values. Parameters in other texts
+ * of `request` stay valid. Throws `InvalidInput` if a text is not exactly one expression, or if its parameters do not
+ * match its values.
  */
-export function joinConditions(
-  request: Fields,
-  others: readonly Condition[],
-): { readonly filter: string; readonly parameters?: Values } {
-  const { filter = '', parameters, columns, group_by = [] } = request
+export function joinConditions(request: Fields, others: readonly OwnSql[]): Fields {
+  const { filter, parameters, columns, group_by = [], having } = request
   const joined = new JoinedValues(parameters)
-  // Check that these texts have values for their parameters. Otherwise they would get values of another condition.
-  for (const text of [...Object.values(columns?.column_aliases ?? {}), ...group_by]) {
-    if (/[?$]/.test(text)) rewritten({ filter: text, parameters }, joined.known, false)
-  }
-  const texts = [rewritten({ filter, parameters }, joined.known, false)]
+  const first = filter === undefined ? [] : [rewritten('where', { filter, parameters }, joined.known, false)]
+  const filters: string[] = []
+  let onGroups: string | undefined
+  const selected: Record<string, string> = {}
   for (const other of others) {
     const names = new Map<string | number, string>()
     const name = (key: string | number, value: unknown) => {
@@ -41,118 +45,124 @@ export function joinConditions(
       names.set(key, known)
       return known
     }
-    texts.push(rewritten(other, name, true))
+    const text = rewritten(other.call, other, name, true)
+    if (other.column !== undefined) selected[other.column] = text
+    else if (other.call === 'having') onGroups = text
+    else filters.push(text)
+  }
+  const aliases = columns?.column_aliases ?? {}
+  // Check that these texts have values for their parameters. Otherwise they would get values of other SQL.
+  const rest = Object.keys(aliases).filter(column => !Object.hasOwn(selected, column))
+  const texts = [
+    ...rest.map(column => aliases[column]!),
+    ...group_by,
+    ...(onGroups === undefined && having !== undefined ? [having] : []),
+  ]
+  for (const text of texts) {
+    if (/[?$]/.test(text)) rewritten('where', { filter: text, parameters }, joined.known, false)
   }
   const values = joined.values()
   return {
-    filter: conjunction(texts),
+    ...(first.length + filters.length > 0 && { filter: conjunction([...first, ...filters]) }),
+    ...(onGroups !== undefined && { having: onGroups }),
+    ...(columns !== undefined &&
+      'column_aliases' in columns && { columns: { column_aliases: { ...aliases, ...selected } } }),
     ...(values !== undefined && { parameters: values }),
   }
 }
 
-/** The joined conditions of a prepared query. */
-export interface OpenConditions {
-  readonly filter: string
-  /** Return the values of the request: `values` of the call, and the values that the conditions have themselves. */
-  readonly parameters: (values: Values) => Values
+function conjunction(texts: readonly string[]): string {
+  return texts.map(text => `(${text}${text.includes('--') ? '\n' : ''})`).join(' AND ')
+}
+
+/** The fields of a prepared query whose conditions are joined. */
+export interface OpenQuery {
+  readonly fields: Fields
+  /** Return the values of a request: `values` of the call, and the values that other SQL of the query has itself. */
+  readonly withValues: (values: Values) => Values
 }
 
 /**
- * Join the conditions of a prepared query with AND. Conditions without values share the values of a call: the first `?`
- * of the second condition continues the numbers of the first condition. Conditions with values keep these values.
+ * Join the SQL of a prepared query. SQL without values shares the values of a call: the first `?` of the second
+ * condition continues the numbers of the first condition. SQL with values keeps these values.
  *
- * Throws `InvalidInput` if conditions without values have parameters of different styles, or if other SQL of the request
- * has values of its own.
+ * Throws `InvalidInput` if SQL without values has parameters of different styles, if `?` is used in more than one kind of
+ * SQL, or if SQL without values would take the values of the first condition.
  */
-export function openConditions(request: OpenFields, others: readonly Condition[]): OpenConditions {
-  const { filter, parameters, columns, group_by = [], having = '' } = request
-  const first = filter === undefined ? [] : [{ filter, parameters }]
-  const conditions: readonly Condition[] = [...first, ...others]
-  const elsewhere = [...Object.values(columns?.column_aliases ?? {}), ...group_by, having]
-  const otherStyles = elsewhere.flatMap(text => parametersIn(text).map(({ style }) => style))
-  if (parameters !== undefined && otherStyles.length > 0) throw mixedValues()
-  const open = conditions.filter(condition => condition.parameters === undefined)
-  const styles = new Set([
-    ...otherStyles,
-    ...open.flatMap(each => parametersIn(each.filter).map(({ style }) => style)),
-  ])
-  if (styles.size > 1 || (styles.has('?') && otherStyles.length > 0)) {
-    throw invalidInput('where: a prepared query with several conditions needs one style of parameters', {
+export function openQuery(request: Fields, own: readonly OwnSql[]): OpenQuery {
+  const { filter, parameters, columns, group_by = [], having } = request
+  const first = filter === undefined ? [] : [{ call: 'where', filter, parameters }]
+  const all: readonly OwnSql[] = [...first, ...own]
+  const fixed = all.filter(each => each.parameters !== undefined)
+  const conditions = all.filter(each => each.parameters === undefined)
+  const ownColumns = new Set(own.map(({ column }) => column))
+  const others = [
+    ...Object.entries(columns?.column_aliases ?? {}).flatMap(([name, text]) =>
+      ownColumns.has(name) ? [] : [text],
+    ),
+    ...group_by,
+    ...(having === undefined || own.some(({ call }) => call === 'having') ? [] : [having]),
+  ].flatMap(parametersIn)
+  if (parameters !== undefined && others.length > 0) throw sharedValues()
+  const inConditions = conditions.flatMap(each => parametersIn(each.filter))
+  const styles = new Set([...others, ...inConditions].map(({ style }) => style))
+  if (styles.size > 1 || (styles.has('?') && others.length > 0)) {
+    throw invalidInput('a prepared query with several texts of SQL needs one style of parameters', {
       hint: 'write $1 or :name in all SQL of the query',
     })
   }
-  const names = new OpenNames(open, styles.has(':'))
-  const texts = conditions.map(condition => {
-    if (condition.parameters === undefined) {
-      return renamed(condition.filter, key => names.open(key, styles.has('?'))).text
-    }
-    const own = new Map<string | number, string>()
-    const nameOf = (key: string | number, value: unknown) => {
-      const name = own.get(key) ?? names.fixed(value)
-      own.set(key, name)
-      return name
-    }
-    return rewritten(condition, nameOf, true)
-  })
-  return { filter: conjunction(texts), parameters: values => names.parameters(values) }
+  let questionMarks = 0
+  const nameOf = (key: string | number) => {
+    if (typeof key === 'string') return `:${key}`
+    return styles.has('?') ? `$${++questionMarks}` : `$${key + 1}`
+  }
+  const texts = conditions.map(each => renamed(each.call, each.filter, nameOf).text)
+  const open = openValues([...others, ...inConditions], styles.has(':'))
+  const joined = joinConditions(
+    {
+      ...request,
+      filter: texts.length === 0 ? undefined : conjunction(texts),
+      parameters: open.placeholders,
+    },
+    fixed,
+  )
+  return { fields: joined, withValues: values => open.replaced(values, joined.parameters) }
 }
 
-/**
- * Names the parameters of a prepared query. Values of a call keep their numbers or names. The fixed values, which the
- * conditions have themselves, follow after them.
- */
-class OpenNames {
-  readonly #count: number
-  readonly #names: ReadonlySet<string>
-  readonly #fixed: unknown[] = []
-  readonly #isNamed: boolean
-  #next = 0
-
-  constructor(open: readonly Condition[], isNamed: boolean) {
-    const all = open.flatMap(({ filter }) => parametersIn(filter))
-    this.#isNamed = isNamed
-    this.#names = new Set(all.map(({ value }) => value))
-    this.#count = Math.max(0, ...all.map(({ style, value }, i) => (style === '?' ? i + 1 : Number(value))))
-  }
-
-  /** Return the text of a parameter whose value is given by the call. `isCounted`: whether it is written `?`. */
-  open(key: string | number, isCounted: boolean): string {
-    if (this.#isNamed) return `:${key}`
-    return isCounted ? `$${++this.#next}` : `$${Number(key) + 1}`
-  }
-
-  /** Add a fixed value, and return the text of its parameter. */
-  fixed(value: unknown): string {
-    const number = this.#fixed.push(value)
-    return this.#isNamed ? `:${this.#nameOf(number)}` : `$${this.#count + number}`
-  }
-
-  parameters(values: Values): Values {
-    if (Array.isArray(values) === this.#isNamed) {
-      const [given, wanted] = this.#isNamed ? ['an array', 'an object'] : ['an object', 'an array']
-      throw invalidInput(`the values are ${given}; the parameters of the query need ${wanted}`)
-    }
-    if (this.#isNamed) {
-      const fixed = this.#fixed.map((value, i) => [this.#nameOf(i + 1), value] as const)
-      return { ...values, ...Object.fromEntries(fixed) }
-    }
-    const list = values as readonly unknown[]
-    if (list.length !== this.#count) {
-      throw invalidInput(`the query takes ${this.#count} values, got ${list.length}`)
-    }
-    return [...list, ...this.#fixed]
-  }
-
-  #nameOf(number: number): string {
-    let name = `where_${number}`
-    while (this.#names.has(name)) name = `_${name}`
-    return name
+/** The values of a call, before they are known. */
+function openValues(parameters: readonly ParameterText[], isNamed: boolean) {
+  const names = new Set(parameters.map(({ value }) => value))
+  const count = Math.max(
+    0,
+    ...parameters.map(({ style, value }, i) => (style === '?' ? i + 1 : Number(value))),
+  )
+  const placeholders: Values = isNamed
+    ? Object.fromEntries([...names].map(name => [name, null]))
+    : new Array(count).fill(null)
+  return {
+    placeholders,
+    /** Return `all` values of a query, with those of the call in place of the placeholders. */
+    replaced(values: Values, all: Values = placeholders): Values {
+      if (Array.isArray(values) === isNamed) {
+        const [given, wanted] = isNamed ? ['an array', 'an object'] : ['an object', 'an array']
+        throw invalidInput(`the values are ${given}, but the parameters of the query need ${wanted}`)
+      }
+      if (isNamed) return { ...all, ...values }
+      if (values.length === count) return [...(values as unknown[]), ...(all as unknown[]).slice(count)]
+      throw invalidInput(`the query takes ${count} values, got ${values.length}`)
+    },
   }
 }
 
-/** Return the parameters in a text, in order. `value`: the name, or the number from 1. */
-function parametersIn(text: string): readonly { readonly style: string; readonly value: string }[] {
-  const found: { readonly style: string; readonly value: string }[] = []
+/** A parameter in a text. `value`: its name, or its number from 1. */
+interface ParameterText {
+  readonly style: string
+  readonly value: string
+}
+
+/** Return the parameters of a text, in order. */
+function parametersIn(text: string): readonly ParameterText[] {
+  const found: ParameterText[] = []
   if (!/[?$:]/.test(text)) return found
   for (const token = new Lexer(text); token.kind !== 'end'; token.advance()) {
     if (token.kind === 'parameter') found.push({ style: token.quote, value: token.value })
@@ -160,18 +170,14 @@ function parametersIn(text: string): readonly { readonly style: string; readonly
   return found
 }
 
-function conjunction(texts: readonly string[]): string {
-  return texts.map(text => `(${text}${text.includes('--') ? '\n' : ''})`).join(' AND ')
-}
-
-function mixedValues() {
+function sharedValues() {
   return invalidInput(
-    'prepare: SQL of the query has values of its own, and values are given to the prepared query, too',
-    { hint: 'write $1 in the SQL, and give all values when the query runs' },
+    'a prepared query has SQL with parameters that share the values of the first where, which are given already',
+    { hint: 'give all values when the query runs, or write the condition with the tag sql' },
   )
 }
 
-/** The parameter values of all conditions: an object if the first condition has named values, otherwise a list. */
+/** The parameter values of all SQL: an object if the first condition has named values, otherwise a list. */
 class JoinedValues {
   readonly #list: unknown[] | null
   readonly #named: Record<string, unknown>
@@ -201,20 +207,21 @@ class JoinedValues {
 }
 
 /**
- * Return the text of a condition with new names of its parameters. `nameOf` returns the new name for a value.
- * `ownsValues`: whether only this text uses the values. If so, an unused value is an error.
+ * Return a text with other parameters. `call`: the method that received the text, for messages. `nameOf` returns the new
+ * parameter of a value. `ownsValues`: whether no other text uses the values, so that each value must be used.
  */
 function rewritten(
-  { filter, parameters }: Condition,
+  call: string,
+  { filter, parameters }: SqlWithValues,
   nameOf: (key: string | number, value: unknown) => string,
   ownsValues: boolean,
 ): string {
   const used = new Set<string | number>()
-  const { text, style } = renamed(filter, (key, parameter, at) => {
+  const { text, style } = renamed(call, filter, (key, parameter, at) => {
     used.add(key)
-    return nameOf(key, valueFor(parameters, key, parameter, at))
+    return nameOf(key, valueFor(call, parameters, { key, parameter, at }))
   })
-  if (ownsValues || style === '?') checkUsed(parameters, used, style)
+  if (ownsValues || style === '?') checkUsed(call, parameters, used, style)
   return text
 }
 
@@ -223,6 +230,7 @@ function rewritten(
  * for messages and its position. Throws `InvalidInput` for a text that is not one expression.
  */
 function renamed(
+  call: string,
   filter: string,
   nameOf: (key: string | number, parameter: string, at: SourceSpan) => string,
 ): { readonly text: string; readonly style: string | null } {
@@ -236,7 +244,7 @@ function renamed(
     if (token.kind !== 'parameter') continue
     if (style !== null && style !== token.quote) {
       throw invalidInput(
-        `where: one condition has parameters written with ${style} and with ${token.quote}`,
+        `${call}: one condition has parameters written with ${style} and with ${token.quote}`,
         {
           hint: 'write all parameters of the condition in one style: ?, $1 or :name',
           at: token.at(),
@@ -253,22 +261,26 @@ function renamed(
 }
 
 function valueFor(
+  call: string,
   values: Values | undefined,
-  key: string | number,
-  parameter: string,
-  at: SourceSpan,
+  {
+    key,
+    parameter,
+    at,
+  }: { readonly key: string | number; readonly parameter: string; readonly at: SourceSpan },
 ): unknown {
   if (values !== undefined && Array.isArray(values) !== (typeof key === 'number')) {
     const [given, wanted] = Array.isArray(values) ? ['an array', 'an object'] : ['an object', 'an array']
-    throw invalidInput(`where: the parameter values are ${given}, but ${parameter} needs ${wanted}`, { at })
+    throw invalidInput(`${call}: the parameter values are ${given}, but ${parameter} needs ${wanted}`, { at })
   }
   if (values === undefined || !Object.hasOwn(values, key)) {
-    throw invalidInput(`where: no value is given for ${parameter}`, { at })
+    throw invalidInput(`${call}: no value is given for ${parameter}`, { at })
   }
   return (values as Readonly<Record<string | number, unknown>>)[key]
 }
 
 function checkUsed(
+  call: string,
   values: Values | undefined,
   used: ReadonlySet<string | number>,
   style: string | null,
@@ -276,11 +288,11 @@ function checkUsed(
   if (values === undefined) return
   if (Array.isArray(values)) {
     if (style === '$' || values.length <= used.size) return
-    throw invalidInput(`where: ${values.length} parameters are given, ${used.size} are used`)
+    throw invalidInput(`${call}: ${values.length} parameters are given, ${used.size} are used`)
   }
   const unused = Object.keys(values).find(name => !used.has(name))
   if (unused === undefined) return
-  throw invalidInput(`where: the parameter ${quote(unused)} is given, but the condition does not use it`, {
+  throw invalidInput(`${call}: the parameter ${quote(unused)} is given, but the condition does not use it`, {
     hint: `use the value in the condition as :${unused}, or leave it out`,
   })
 }

@@ -17,6 +17,9 @@ export type ColumnName<R extends object> = IsKnown<R> extends true ? keyof R & s
 /** The columns that a search adds. */
 export type AddedColumn = '_distance' | '_score' | '_relevance_score' | '_rowid' | '_highlights'
 
+/** Rows without the columns that a search adds. Groups do not have these columns. */
+export type WithoutAdded<R extends object> = { readonly [K in keyof R as Exclude<K, AddedColumn>]: R[K] }
+
 /** The generated columns that every table has. */
 type NumberColumn = '_rowid' | '_rowoffset'
 
@@ -38,16 +41,58 @@ export type Selected<R extends object, K extends PropertyKey, T extends object =
   readonly [P in K | (keyof R & AddedColumn)]: Cell<R, T, P>
 }
 
-/** Rows of selected expressions. If an expression is the name of a column, the value has the type of the column. */
+/**
+ * Rows of selected expressions. An expression has the type of its column if it is the name of a column, the type that a
+ * fragment declares, or the type of an aggregate (`count(*)`, `avg(price)`). All other expressions are `unknown`.
+ */
 export type Computed<
   R extends object,
   C extends Readonly<Record<string, string | SqlFragment>>,
   T extends object = R,
 > = {
   readonly [P in (keyof C & string) | (keyof R & AddedColumn)]: P extends keyof C
-    ? Cell<R, T, C[P]>
+    ? Expression<R, T, C[P]>
     : Cell<R, T, P>
 }
+
+type Expression<R extends object, T extends object, E> =
+  E extends SqlFragment<infer V>
+    ? V
+    : unknown extends Cell<R, T, E>
+      ? E extends `${infer F}(${infer A})`
+        ? A extends `${string})${string}`
+          ? unknown
+          : ValueOfCall<
+              Lowercase<F>,
+              Cell<R, T, A>,
+              A extends `'${string}', ${infer C}` ? Cell<R, T, C> : unknown
+            >
+        : unknown
+      : Cell<R, T, E>
+
+/** The value of the call `F`. `V`: the type of the column that is its only argument. `W`: that of a column after a text. */
+type ValueOfCall<F extends string, V, W> = F extends 'count'
+  ? number
+  : F extends 'median' | 'percentile' | 'stddev' | 'stddev_pop' | 'variance' | 'var_pop'
+    ? number | null
+    : F extends 'sum' | 'avg' | 'mean'
+      ? NumberOrDecimal<V>
+      : F extends 'min' | 'max' | 'mode' | 'first' | 'last'
+        ? V | null
+        : F extends 'date_trunc'
+          ? DateColumn<W>
+          : unknown
+
+/** Decimals are read as text. */
+type NumberOrDecimal<V> = unknown extends V
+  ? unknown
+  : [V] extends [number | bigint | null]
+    ? number | null
+    : [V] extends [string | null]
+      ? string | null
+      : unknown
+
+type DateColumn<V> = unknown extends V ? unknown : [V] extends [Date | bigint | null] ? V : unknown
 
 /** The type of a column: of the answer `R`, or of the table `T`. */
 export type Cell<R extends object, T extends object, P> = P extends keyof R

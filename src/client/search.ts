@@ -36,7 +36,7 @@ import type { FuseRows } from './custom-fusion.js'
 import { filterFields } from './filter-fields.js'
 import { fullTextField, type TextQuery, textShape } from './full-text.js'
 import { importReplies } from './import-replies.js'
-import type { Condition, OpenConditions } from './join-conditions.js'
+import type { OpenQuery, OwnSql } from './join-conditions.js'
 import { type Order, orderFields } from './order-keys.js'
 import { PreparedQuery } from './prepared-query.js'
 import type {
@@ -48,6 +48,7 @@ import type {
   RowsAs,
   Selected,
   SelectedName,
+  WithoutAdded,
 } from './row-types.js'
 import { type ConnectionInt64, callOptions, type RowsOptions, rowsShape, withInt64 } from './rows-options.js'
 import { isScan, scanPages } from './scan-pages.js'
@@ -70,9 +71,11 @@ interface ClientSteps {
   readonly int64?: ConnectionInt64
   /** The caller's fusion function. Undefined: the engine fuses the results. */
   readonly fuse?: FuseRows | undefined
-  /** The conditions of the second and later `where` calls. They are joined with the first when the query runs. */
-  readonly conditions?: readonly Condition[]
+  /** The second and later `where`, and other SQL with its own values. All SQL is joined when the query runs. */
+  readonly own?: readonly OwnSql[]
 }
+
+const noSql: readonly OwnSql[] = []
 
 /** Default limit of a search by vector or text, like in LanceDB. With groups or distinct rows there is no default. */
 const defaultLimit = 10
@@ -195,10 +198,12 @@ export type Page<R extends object, T extends object, F extends string, O> = {
     : { readonly facets: { readonly [K in F]: readonly FacetValue<Cell<object, T, K>>[] } })
 
 /**
- * A query, with or without a search. A query is immutable: methods such as `where` return a new query. The query runs
- * when its rows are read. If a method is called twice, the last call counts, with two exceptions: the conditions of
- * several `where` calls are joined with AND, and a second `fullText` is refused. `R` is the type of the rows, as far as
- * it is known at compile time.
+ * A query, with or without a search. Each step returns a new query; it runs when the rows are read. If a step is given
+ * twice, the last one counts, with two exceptions: conditions of several `where` are joined with AND, and a second
+ * `fullText` is refused.
+ *
+ * `R` is the type of the rows, as far as it is known at compile time. `T` is the type of the rows of the table. A function
+ * that takes any query declares both: `<R extends object, T extends object>(query: Search<R, T>)`.
  *
  * A query is an async iterable of its rows. All rows are from one version. A scan has one page of rows in memory at a
  * time, like `batches`.
@@ -221,7 +226,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   /**
    * Keep only rows for which `filter` is true. `filter` is an SQL text, or a fragment made by the tag `sql`. In a text,
    * `?`, `$1` and `:name` take their values from `parameters`. If `where` is called several times, a row must pass all
-   * filters. Each filter has its own parameters. Expressions of `select` use the parameters of the first `where`.
+   * filters. Each filter has its own parameters. Texts of `select` and `groupBy` use the parameters of the first `where`.
    */
   where(filter: string | SqlFragment, parameters?: Parameters): Search<R, T>
   /**
@@ -235,11 +240,9 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   where(condition: ColumnCondition<T>): Search<R, T>
   where(given: string | SqlFragment | ColumnCondition<T>, parameters?: Parameters): Search<R, T> {
     const filter = typeof given === 'function' ? conditionFrom('where', given) : given
-    if (this.#request.filter === undefined) {
-      return this.#with(filterFields('where', filter, parameters, this.#request.parameters))
-    }
-    const conditions = [...(this.#steps.conditions ?? []), filterFields('where', filter, parameters)]
-    return new Search<R, T>(this.#operations, this.#request, { ...this.#steps, conditions })
+    const condition = filterFields('where', filter, parameters)
+    if (this.#request.filter === undefined) return this.#with(condition)
+    return this.#with({}, [...this.#own, { call: 'where', ...condition }])
   }
 
   /**
@@ -251,8 +254,11 @@ export class Search<out R extends object = Row, out T extends object = R> implem
    * Fragments made by the tag `sql` have their own values. If an expression contains an aggregate such as `count` or
    * `sum`, the answer has one row per group (see `groupBy`).
    *
-   * ```js
-   * table.query().select({ id: 'id', total: 'price * amount' })
+   * In TypeScript, columns and aggregates of columns have their types. The tag can declare the type of another
+   * expression, which is `unknown` otherwise.
+   *
+   * ```ts
+   * table.query().select({ id: 'id', total: sql<number>`price * amount` })
    * ```
    */
   select<S extends object, U extends object, const C extends Readonly<Record<string, string | SqlFragment>>>(
@@ -266,7 +272,8 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   select(
     columns: readonly string[] | Readonly<Record<string, string | SqlFragment>>,
   ): Search<object, object> {
-    return this.#with<object>(selectedFields('select', columns, this.#request.parameters))
+    const { fields, withValues } = selectedFields('select', columns)
+    return this.#with<object>(fields, [...this.#ownWithout('select'), ...withValues])
   }
 
   /**
@@ -282,9 +289,9 @@ export class Search<out R extends object = Row, out T extends object = R> implem
    * table.query().groupBy('city').select({ city: 'city', mean: 'avg(price)' })
    * ```
    */
-  groupBy(...keys: readonly string[]): Search<R, T> {
+  groupBy(...keys: readonly string[]): Search<WithoutAdded<R>, T> {
     refuseArray('groupBy', keys)
-    return this.#with({ group_by: parse(fields.group_by.shape, keys, 'groupBy') })
+    return this.#with<WithoutAdded<R>>({ group_by: parse(fields.group_by.shape, keys, 'groupBy') })
   }
 
   /** Return equal rows of the answer only once. With a search, the rows that `groupBy` would group are compared. */
@@ -662,8 +669,9 @@ export class Search<out R extends object = Row, out T extends object = R> implem
    * ```
    */
   having(filter: string | SqlFragment, parameters?: Parameters): Search<R, T> {
-    const { filter: having, ...more } = filterFields('having', filter, parameters, this.#request.parameters)
-    return this.#with({ having, ...more })
+    const condition = filterFields('having', filter, parameters)
+    const own = condition.parameters === undefined ? [] : [{ call: 'having', ...condition }]
+    return this.#with({ having: condition.filter }, [...this.#ownWithout('having'), ...own])
   }
 
   /**
@@ -680,17 +688,15 @@ export class Search<out R extends object = Row, out T extends object = R> implem
    */
   prepare<P extends Parameters = Parameters>(): PreparedQuery<R, P> {
     if (this.#steps.fuse !== undefined) throw onlyRows()
-    let open: OpenConditions | null = null
+    let open: OpenQuery | null = null
     return new PreparedQuery<R, P>(values => {
-      const { filter, parameters } = this.#request
-      const { conditions } = this.#steps
       if (Array.isArray(values) && values.length === 0) return this
-      if (conditions === undefined && parameters === undefined) return this.#with({ parameters: values })
-      return whenResolved(importJoinConditions(), ({ openConditions }) => {
-        open ??= openConditions(this.#request, conditions ?? [])
-        const joined = { filter: filter && open.filter, parameters: open.parameters(values) }
-        const { int64 } = this.#steps
-        return new Search<R, T>(this.#operations, Object.assign({}, this.#request, joined), { int64 })
+      const own = this.#own
+      if (own.length === 0 && this.#request.parameters === undefined)
+        return this.#with({ parameters: values })
+      return whenResolved(importJoinConditions(), ({ openQuery }) => {
+        open ??= openQuery(this.#request, own)
+        return this.#with({ ...open.fields, parameters: open.withValues(values) }, noSql)
       })
     })
   }
@@ -710,10 +716,10 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     return whenResolved(isUnlimited, unlimited => {
       const { k = unlimited ? Number.MAX_SAFE_INTEGER : defaultLimit } = this.#request
       const request = Object.assign({}, this.#request, { vector, k })
-      const { conditions } = this.#steps
-      if (conditions === undefined) return request
+      const own = this.#own
+      if (own.length === 0) return request
       return whenResolved(importJoinConditions(), ({ joinConditions }) =>
-        Object.assign(request, joinConditions(request, conditions)),
+        Object.assign(request, joinConditions(request, own)),
       )
     })
   }
@@ -723,10 +729,20 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     return whenResolved(this.#resolvedRequest(), request => this.#operations.queryTable(request, options))
   }
 
-  #with<S extends object = R>(more: Partial<QueryRequest>): Search<S, T> {
+  get #own(): readonly OwnSql[] {
+    return this.#steps.own ?? noSql
+  }
+
+  /** Return the SQL of all steps except one, which is replaced. */
+  #ownWithout(step: string): readonly OwnSql[] {
+    return this.#own.filter(({ call }) => call !== step)
+  }
+
+  #with<S extends object = R>(more: Partial<QueryRequest>, own = this.#own): Search<S, T> {
+    const steps = own === this.#own ? this.#steps : { ...this.#steps, own }
     // Use Object.assign: an object literal with properties after a spread takes ten times as long, which slows small
     // queries.
-    return new Search<S, T>(this.#operations, Object.assign({}, this.#request, more), this.#steps)
+    return new Search<S, T>(this.#operations, Object.assign({}, this.#request, more), steps)
   }
 }
 

@@ -6,12 +6,12 @@ import type { Request } from '../protocol/calls.js'
 import { isObject, parse } from '../protocol/parse.js'
 import { array, either, record, string } from '../protocol/shape.js'
 import { isSqlFragment, type SqlFragment } from '../sql/syntax/sql-fragment.js'
-import { fragmentFields } from './filter-fields.js'
+import { filterFields } from './filter-fields.js'
+import type { OwnSql } from './join-conditions.js'
 
 const importAggregates = lazyImport(() => import('../sql/binding/aggregates.js'))
 
 type Selected = Pick<Request<'queryTable'>, 'columns'>
-type Values = Request<'queryTable'>['parameters']
 
 /** Names of columns, or SQL expressions keyed by column name. */
 type Columns = readonly string[] | Readonly<Record<string, string>>
@@ -40,29 +40,26 @@ export function columnsField(call: string, columns: Columns): Selected {
 }
 
 /**
- * Return the wire fields of selected columns, which may be fragments made by the tag `sql`. `known`: parameter values
- * that other SQL of the request uses. Undefined: no other SQL has values.
+ * Return the wire field of selected columns, including fragments of the tag `sql`, and the fragments that have values of
+ * their own. `joinConditions` numbers their parameters when the query runs.
  */
 export function selectedFields(
   call: string,
   columns: readonly string[] | Readonly<Record<string, string | SqlFragment>>,
-  known: Values,
-): Selected & { readonly parameters?: Values } {
+): { readonly fields: Selected; readonly withValues: readonly OwnSql[] } {
+  const withValues: OwnSql[] = []
   if (!isObject(columns) || !Object.values(columns).some(isSqlFragment)) {
-    return columnsField(call, columns as Columns)
+    return { fields: columnsField(call, columns as Columns), withValues }
   }
-  let values = known
   const texts: Record<string, string> = {}
-  for (const [name, expression] of Object.entries(columns)) {
-    if (!isSqlFragment(expression)) {
-      texts[name] = expression
-      continue
+  for (const [column, expression] of Object.entries(columns)) {
+    const isFragment = isSqlFragment(expression)
+    texts[column] = isFragment ? expression.text : expression
+    if (isFragment && expression.parameters.length > 0) {
+      withValues.push({ call, column, ...filterFields(call, expression) })
     }
-    const fields = fragmentFields(call, expression, values)
-    texts[name] = fields.text
-    values = fields.values
   }
-  return { ...columnsField(call, texts), ...(values !== undefined && { parameters: values }) }
+  return { fields: columnsField(call, texts), withValues }
 }
 
 /** Return whether a generated column such as `_rowid` is selected. */

@@ -27,7 +27,10 @@ import { pauses } from './job-ended.js'
 interface AnyIndexOptions extends CallOptions {
   /** Name of the index. Default: the path of the column, including dots, followed by `_idx`. */
   readonly name?: string
-  /** Whether the index may replace an index with the same name. Default true. */
+  /**
+   * Whether the index replaces another one with the same name. Default true. False: an index with the same definition stays
+   * as it is, and an index with another definition is an error.
+   */
   readonly replace?: boolean
   /**
    * Maximum wait for the build, in milliseconds, like `timeoutMs` of `waitForIndex`. Default: the call does not wait.

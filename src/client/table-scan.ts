@@ -1,6 +1,7 @@
 /** A scan: the rows of one version of a table, split into slices for any number of readers. */
 import type { ArrowBatch } from '../arrow/to-arrow.js'
 import { corrupted } from '../errors.js'
+import { lazyImport } from '../lazy-import.js'
 import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callFields, callShape, type Operations, type Reply } from '../protocol/calls.js'
 import { parse } from '../protocol/parse.js'
@@ -10,6 +11,8 @@ import type { SqlFragment } from '../sql/syntax/sql-fragment.js'
 import { conditionShape, filterFields } from './filter-fields.js'
 import { importReplies } from './import-replies.js'
 import { selectedFields } from './selection.js'
+
+const importJoinConditions = lazyImport(() => import('./join-conditions.js'))
 
 /** Options of `Table.scan`. */
 export interface ScanOptions extends CallOptions {
@@ -164,12 +167,16 @@ export async function beginTableScan(
 ): Promise<TableScan> {
   const { slices, where, select, withRowId, files, ...call } = parse(scanShape, options, 'scan')
   const filter: Partial<ReturnType<typeof filterFields>> =
-    where === undefined ? {} : filterFields('scan', where, undefined)
-  const selected = select === undefined ? {} : selectedFields('scan', select, filter.parameters)
+    where === undefined ? {} : filterFields('scan', where)
+  const { fields, withValues } =
+    select === undefined ? { fields: {}, withValues: [] } : selectedFields('scan', select)
+  const query = { ...filter, ...fields }
+  const joined =
+    withValues.length === 0 ? {} : (await importJoinConditions()).joinConditions(query, withValues)
   const request = {
     ...at,
-    ...filter,
-    ...selected,
+    ...query,
+    ...joined,
     ...(withRowId !== undefined && { with_row_id: withRowId }),
     ...(slices !== undefined && { slices }),
     ...(files !== undefined && { files }),

@@ -1,6 +1,7 @@
 /** The tags of a table. A tag is a name for a version. */
 import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callShape, type Operations } from '../protocol/calls.js'
+import { checkTagName } from '../protocol/identifiers.js'
 import { parse } from '../protocol/parse.js'
 import { integer, string } from '../protocol/shape.js'
 
@@ -21,7 +22,7 @@ export class Tags {
   async create(tag: string, version: number, options: CallOptions = {}): Promise<void> {
     const call = parse(callShape, options, 'tags.create')
     const named = {
-      tag: tagOf('create', tag),
+      tag: parse(string('nonEmpty', checkTagName), tag, 'tags.create: the tag'),
       version: parse(integer(0), version, 'tags.create: the version'),
     }
     await this.#operations.createTableTag({ id: this.#id, ...named }, call)

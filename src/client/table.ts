@@ -546,12 +546,16 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
 
   /**
    * Compare two versions, given by number or tag. The number 0 is the empty table before its first version. The result
-   * gives the added, removed and changed rows, matched by `_rowid`, and the changed columns. Each part is read on
-   * demand. The cost depends on the number of differences. Reading a part throws `TagNotFound` or
-   * `TableVersionNotFound` if a version does not exist.
+   * gives the added, removed and changed rows, matched by `_rowid`, and the changed columns. `to` defaults to the version
+   * of this handle: the newest version at the first read, unless a version was checked out. Each part is read on demand.
+   * The cost depends on the number of differences. Throws `InvalidInput` if `to` is passed as undefined. Reading a part
+   * throws `TagNotFound` or `TableVersionNotFound` if a version does not exist.
    */
-  diff(from: number | string, to: number | string): Diff<R> {
-    return diffOf<R>(this.#operations, this.id, from, to, this.#int64)
+  diff(from: number | string, to?: number | string): Diff<R>
+  diff(from: number | string, ...given: readonly [to?: number | string]): Diff<R> {
+    const own: typeof given = this.#version === undefined ? [] : [this.#version]
+    const versions = [from, ...(given.length === 0 ? own : given)] as const
+    return diffOf<R>(this.#operations, this.id, versions, this.#int64)
   }
 
   /**

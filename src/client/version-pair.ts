@@ -35,12 +35,18 @@ type Side = 'from' | 'to'
 export class VersionPair {
   readonly #operations: Operations
   readonly #id: readonly string[]
-  readonly #requested: Readonly<Record<Side, VersionOrTag>>
+  readonly #requested: Readonly<Record<Side, VersionOrTag | undefined>>
   #versions: Readonly<Record<Side, number>> | undefined
   #ids: DifferingIds | undefined
   #schemas: Readonly<Record<Side, Schema>> | undefined
 
-  constructor(operations: Operations, id: readonly string[], from: VersionOrTag, to: VersionOrTag) {
+  /** `to`: absent for the latest version. */
+  constructor(
+    operations: Operations,
+    id: readonly string[],
+    from: VersionOrTag,
+    to?: VersionOrTag | undefined,
+  ) {
     this.#operations = operations
     this.#id = id
     this.#requested = { from, to }
@@ -141,9 +147,13 @@ export class VersionPair {
   async #resolved(options: CallOptions): Promise<Readonly<Record<Side, number>>> {
     if (this.#versions === undefined) {
       const { from, to } = this.#requested
-      const version = async (requested: VersionOrTag) => {
-        if (typeof requested !== 'string') return requested
-        return (await this.#operations.getTableTagVersion({ id: this.#id, tag: requested }, options)).version
+      const version = async (requested: VersionOrTag | undefined) => {
+        if (typeof requested === 'number') return requested
+        const id = this.#id
+        if (requested === undefined) {
+          return (await this.#operations.describeTableVersion({ id }, options)).version.version
+        }
+        return (await this.#operations.getTableTagVersion({ id, tag: requested }, options)).version
       }
       this.#versions = { from: await version(from), to: await version(to) }
     }

@@ -119,7 +119,7 @@ const methods: Readonly<Record<string, Readonly<Record<string, readonly Checked[
     'countRows(predicate, parameters, options)': [[callShape, o => t.countRows(undefined, undefined, o)]],
     'version(options)': [[callShape, o => t.version(o)]],
     'versions(options)': [[callShape, o => t.versions(o)]],
-    'diff(from, to)': [[callShape, o => t.diff(1, 1).schema(o)]],
+    'diff(from, ...given)': [[callShape, o => t.diff(1, 1).schema(o)]],
     'changes(options)': [[changesShape, o => t.changes(o).next()]],
     'schema(options)': [[callShape, o => t.schema(o)]],
     'addColumns(columns, options)': [

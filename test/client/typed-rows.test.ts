@@ -12,6 +12,7 @@ import {
   type Search,
   sql,
   type Table,
+  schema as textSchema,
 } from '../../src/index.js'
 
 const int64 = { kind: 'int', bits: 64, signed: true } as const
@@ -279,6 +280,77 @@ test('rows give the type of the rows that are read', async () => {
   }>()
   const [row] = await table.query().toArray()
   expect(row).toEqual({ id: 1, vector: Float32Array.of(1), points: [2], by: { at: new Date(0) } })
+  await ns.close()
+})
+
+test('aggregates have the types of their results, and a fragment has the type that it declares', async () => {
+  const ns = await connect('memory://')
+  const table = await ns.createTable('t', [], {
+    schema: textSchema({ city: 'string!', n: 'int64', price: 'decimal(6,2)!', at: 'timestamp!' }),
+  })
+  await table.add([
+    { city: 'Bonn', n: 2, price: '1.50', at: new Date('2026-03-09') },
+    { city: 'Bonn', n: 3, price: '2.00', at: new Date('2026-03-10') },
+  ])
+  const groups = table
+    .query()
+    .groupBy('city', "date_trunc('month', at)")
+    .select({
+      city: 'city',
+      month: "date_trunc('month', at)",
+      rows: 'COUNT(*)',
+      cities: 'count(DISTINCT city)',
+      n: 'sum(n)',
+      price: 'sum(price)',
+      middle: 'median(price)',
+      high: 'percentile(n, 0.5)',
+      last: 'max(at)',
+      half: sql<number | null>`sum(n) / ${2}`,
+      mixed: 'count(*) + count(n)',
+      length: 'max(length(city))',
+    })
+  type Group = RowsOf<typeof groups>
+  expectTypeOf<Omit<Group, never>>().toEqualTypeOf<{
+    readonly city: string
+    readonly month: Date
+    readonly rows: number
+    readonly cities: number
+    readonly n: number | null
+    readonly price: string | null
+    readonly middle: number | null
+    readonly high: number | null
+    readonly last: Date | null
+    readonly half: number | null
+    readonly mixed: unknown
+    readonly length: unknown
+  }>()
+  expect(await groups.toArray()).toEqual([
+    {
+      city: 'Bonn',
+      month: new Date('2026-03-01'),
+      rows: 2,
+      cities: 1,
+      n: 5,
+      price: '3.50',
+      middle: 1.75,
+      high: 2.5,
+      last: new Date('2026-03-10'),
+      half: 2,
+      mixed: 4,
+      length: 4,
+    },
+  ])
+  const bigints = await table.query().select({ n: 'count(*)' }).toArray({ int64: 'bigint' })
+  expectTypeOf(bigints).toEqualTypeOf<{ readonly n: number | bigint }[]>()
+  expect(bigints).toEqual([{ n: 2n }])
+
+  const ofText = table.search('Bonn').groupBy('city').select({ city: 'city', best: 'max(_score)' })
+  expectTypeOf<keyof RowsOf<typeof ofText>>().toEqualTypeOf<'city' | 'best'>()
+  expect(Object.keys((await ofText.first()) ?? {})).toEqual(['city', 'best'])
+
+  const ofUntyped = ns.table('t').query().select({ n: 'count(*)', sum: 'sum(n)' })
+  expectTypeOf<RowsOf<typeof ofUntyped>['n']>().toEqualTypeOf<number>()
+  expectTypeOf<RowsOf<typeof ofUntyped>['sum']>().toBeUnknown()
   await ns.close()
 })
 

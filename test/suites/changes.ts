@@ -110,6 +110,17 @@ export function changesSuite({ name, open }: Door): void {
         expect(removed).toContain('tags')
       })
 
+      test('without a second version reads to the newest version, or to the version of the handle', async () => {
+        const diff = table.diff(1)
+        await fourVersions()
+        expect(ids(await diff.removed.toArray())).toEqual([1])
+        await table.delete('id = 2')
+        expect(ids(await diff.removed.toArray())).toEqual([1])
+        expect(ids(await table.diff(1).removed.toArray())).toEqual([1, 2])
+        const second = await table.checkout(2)
+        expect(ids(await second.diff(1).added.toArray())).toEqual([4, 5])
+      })
+
       test('by tags uses the versions they name at its first read', async () => {
         await fourVersions()
         await table.tags.create('begin', 1)

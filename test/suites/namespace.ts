@@ -548,7 +548,8 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
 
       test('A-155 tag names', async () => {
         for (const bad of ['', '../x', 'a/b', '.hidden', 'x.lock', 'a b', '__proto__']) {
-          expect(await failure(table.tags.create(bad, 1))).toMatchObject({ code: 13 })
+          const message = expect.stringMatching(/^tags\.create: the tag /)
+          expect(await failure(table.tags.create(bad, 1))).toMatchObject({ code: 13, message })
         }
         for (const good of ['v1.0', 'a_b-c', 'constructor']) {
           await table.tags.create(good, 1)

@@ -494,9 +494,75 @@ export function queriesSuite({ name, open }: Door): void {
       const plain = { id: 'id', more: 'price + 100', text: "'it''s' || city" }
       expect(first).toEqual(await shop.query().where("city = 'Bonn' AND id > 1").select(plain).toArray())
       expect(first.length).toBeGreaterThan(0)
-      expect(() => shop.query().select(columns).where('id = ?', [1])).toThrow(
-        /other SQL of the query already has parameter values/,
-      )
+    })
+
+    test('parameters of where, having and fragments are independent, in any order and style', async () => {
+      const { sql } = root
+      const conditions = [
+        ['city = ? AND id < ?', ['Bonn', 100]],
+        ['city = $1 AND id < $2', ['Bonn', 100]],
+        ['city = :city AND id < :id', { city: 'Bonn', id: 100 }],
+        [sql`city = ${'Bonn'} AND id < ${100}`],
+      ] as [string, never][]
+      const limits = [
+        ['n > ? AND max(id) < ?', [0, 99]],
+        ['n > $1 AND max(id) < $2', [0, 99]],
+        ['n > :least AND max(id) < :most', { least: 0, most: 99 }],
+        [sql`n > ${0} AND max(id) < ${99}`],
+      ] as [string, never][]
+      const replaced = { dropped: sql`${1}` }
+      const columns = {
+        city: 'city',
+        n: 'count(*)',
+        more: sql`sum(id) + ${1000}`,
+        less: sql`sum(id) - ${1000}`,
+      }
+      const plain = { ...columns, more: 'sum(id) + 1000', less: 'sum(id) - 1000' }
+      const groups = shop.query().groupBy('city')
+      const expected = await groups.where("city = 'Bonn'").select(plain).toArray()
+      expect(expected).toHaveLength(1)
+      for (const where of conditions) {
+        for (const having of limits) {
+          const after = groups
+            .where(...where)
+            .having('n > ?', [7])
+            .having(...having)
+          const before = groups
+            .select(replaced)
+            .select(columns)
+            .having(...having)
+          for (const query of [
+            after.select(replaced).select(columns),
+            before.where(...where),
+            before.where('id < ?', [99]).where(...where),
+          ]) {
+            expect(await query.toArray(), `${where[0]}, ${having[0]}`).toEqual(expected)
+            expect(await query.count()).toBe(1)
+          }
+          expect(
+            await groups
+              .where(...where)
+              .having('n > ?', [100])
+              .select(columns)
+              .toArray(),
+          ).toEqual([])
+        }
+      }
+      const bonn = shop.query().where('city = ?', ['Bonn'])
+      expect(await failure(bonn.select({ x: 'id + $2', y: sql`${5}` }).toArray())).toMatchObject({ code: 13 })
+      expect(
+        await failure(bonn.groupBy('city').select({ n: 'count(*)' }).having('n > ?', [1, 2]).toArray()),
+      ).toMatchObject({
+        code: 13,
+        message: 'having: 2 parameters are given, 1 are used',
+      })
+      const scan = await shop.scan({
+        where: sql`city = ${'Bonn'}`,
+        select: { id: 'id', more: sql`id + ${1000}` },
+      })
+      for await (const batch of shop.slice(scan.slices[0]!.token).batches()) {
+        for (const row of batch) expect(row.more).toBe(row.id + 1000n)
+      }
     })
 
     describe('prepared queries', () => {
@@ -589,7 +655,14 @@ export function queriesSuite({ name, open }: Door): void {
           .where('id = $1')
           .select({ x: sql`price * ${2}` })
           .prepare()
-        expect(await failure(own.all([1]))).toMatchObject({ code: 13, message: /values of its own/ })
+        expect(await own.all([1])).toEqual([{ x: 5 }])
+        const shared = shop
+          .query()
+          .where('id > $1', [0])
+          .where('id < ?')
+          .select({ x: 'price * $1' })
+          .prepare()
+        expect(await failure(shared.all([3]))).toMatchObject({ code: 13, message: /share the values/ })
         expect(await failure(shop.prepare(query => query.where('nmae = ?')).all([1]))).toMatchObject({
           code: 12,
         })

@@ -5,12 +5,18 @@
 
 import { sharedState } from '../../primitives/shared-state.js'
 
-/** An expression and the values of its parameters `$1`, `$2`, ... It is frozen. Only `sql` creates fragments. */
-export interface SqlFragment {
+declare const valueType: unique symbol
+
+/**
+ * An expression and the values of its parameters `$1`, `$2`, ... It is frozen. Only `sql` creates fragments. `V` is the
+ * type of the values of the expression, as the caller declared it. `V` exists only for the compiler.
+ */
+export interface SqlFragment<out V = unknown> {
   /** The expression without comments. Names that were in double quotes are in backticks. */
   readonly text: string
   /** The values of `$1`, `$2`, ... in order. */
   readonly parameters: readonly unknown[]
+  readonly [valueType]?: () => V
 }
 
 /** The text of a fragment, split at its parameters. */

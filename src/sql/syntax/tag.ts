@@ -18,13 +18,14 @@ import { Lexer } from './tokens.js'
 /** The type of the template tag `sql`. */
 export interface SqlTag {
   /**
-   * Create a fragment, for example `` sql`id = ${id} AND ${condition}` ``. A fragment in the template becomes an
-   * operand. Any other value becomes a parameter.
+   * Create a fragment: `` sql`id = ${id} AND ${condition}` ``. A value becomes a parameter, a fragment
+   * becomes an operand. `V` declares the type of the expression's values for rows of a `select`; the compiler
+   * believes the caller.
    *
    * Throws `InvalidInput` if the text is not one expression, if the text contains a parameter (`?`, `$1`, `:name`), or
    * if a value is undefined.
    */
-  (strings: TemplateStringsArray, ...values: readonly unknown[]): SqlFragment
+  <V = unknown>(strings: TemplateStringsArray, ...values: readonly unknown[]): SqlFragment<V>
   /**
    * Create a fragment that is a column, or a field of a struct column. For example, `sql.name('meta', 'status.code')`
    * is the field `status.code` of the column `meta`. Throws `InvalidInput` if there are no names, or if a name is
