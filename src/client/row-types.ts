@@ -122,8 +122,32 @@ export type OrderText<R extends object, T extends object> =
 /** The argument of `update`: for each column a new value, or an expression over the old row (`` sql`price * 2` ``). */
 export type Assignments<R extends object = Readonly<Record<string, unknown>>> =
   IsKnown<R> extends true
-    ? { readonly [K in keyof R]?: ParameterValue | SqlFragment }
+    ? { readonly [K in keyof R]?: AssignedValue<R[K]> | SqlFragment }
     : Readonly<Record<string, ParameterValue | SqlFragment>>
+
+/** A value for a column that is read as `V`. Struct columns take only expressions. */
+type AssignedValue<V> = unknown extends V
+  ? ParameterValue
+  : V extends number | bigint
+    ? number | bigint
+    : V extends Date
+      ? Date | string
+      : V extends null | string | boolean | Uint8Array
+        ? V
+        : V extends VectorValue
+          ? VectorValue | readonly number[]
+          : V extends readonly (infer E)[]
+            ? readonly AssignedValue<E>[]
+            : never
+
+type VectorValue =
+  | Float32Array
+  | Float64Array
+  | Int8Array
+  | Int16Array
+  | Int32Array
+  | Uint16Array
+  | Uint32Array
 
 /** The type of a key for a key column whose values have the type `V`. */
 export type KeyOf<V> = unknown extends V

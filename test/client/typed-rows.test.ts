@@ -385,6 +385,35 @@ test('rows of a search have the added columns, which may be null in a hybrid sea
   await ns.close()
 })
 
+test('the values of an update have the types of the columns', async () => {
+  const ns = await connect('memory://')
+  const docs = await ns.createTable('docs', rows, { schema })
+  await docs.update({
+    id: 3n,
+    title: null,
+    vector: [5, 6],
+    tags: ['b'],
+    at: '2026-01-31',
+    word: sql`upper(word)`,
+  })
+  await docs.update({ vector: Float32Array.of(1, 2), at: new Date(0) }, 'title = ?', ['two'])
+  expect((await docs.query().toArray())[0]).toMatchObject({ id: 3, title: null, tags: ['b'], word: 'X' })
+  // @ts-expect-error numbers for texts; they are converted when the program runs
+  await docs.update({ tags: [1] })
+  const wrong = [
+    // @ts-expect-error a number for text
+    docs.update({ title: 5 }),
+    // @ts-expect-error null for a column that is not nullable
+    docs.update({ id: null }),
+    // @ts-expect-error a number for a point in time
+    docs.update({ at: 5 }),
+    // @ts-expect-error no such column
+    docs.update({ titel: 'x' }),
+  ]
+  const outcomes = await Promise.allSettled(wrong)
+  expect(outcomes.map(({ status }) => status)).toEqual(wrong.map(() => 'rejected'))
+})
+
 test('a prepared query has typed rows and typed values', async () => {
   const ns = await connect('memory://')
   const docs = await ns.createTable('docs', rows, { schema })
