@@ -164,12 +164,15 @@ results.add('Jest', ran.passed, ran.passed ? 'every part, errors, jobs' : ran.ou
 
 const typesFolder = join(source, 'types')
 cpSync(join(here, 'types'), typesFolder, { recursive: true })
-for (const [resolution, module, ending] of [
-  ['nodenext', 'nodenext', 'mts'],
-  ['nodenext', 'nodenext', 'cts'],
-  ['node16', 'node16', 'cts'],
-  ['bundler', 'esnext', 'ts'],
-  ['node10', 'commonjs', 'ts'],
+for (const [version, resolution, module, ending] of [
+  ...['5.4', '5.6', '5.9', '6.0', '7.0'].flatMap(version => [
+    [version, 'nodenext', 'nodenext', 'mts'],
+    [version, 'bundler', 'esnext', 'ts'],
+  ]),
+  ['5.4', 'nodenext', 'nodenext', 'cts'],
+  ['5.4', 'node16', 'node16', 'cts'],
+  ['5.4', 'node10', 'commonjs', 'ts'],
+  ['5.9', 'node10', 'commonjs', 'ts'],
 ]) {
   const file = join(typesFolder, `program.${ending}`)
   cpSync(join(typesFolder, 'app.ts'), file)
@@ -186,7 +189,8 @@ for (const [resolution, module, ending] of [
     project,
     JSON.stringify({ compilerOptions: { ...compilerOptions, ...others }, files: [file] }),
   )
-  const compiled = run(process.execPath, [load.resolve('typescript/bin/tsc'), '-p', project], typesFolder)
-  results.add(`TypeScript ${resolution} .${ending}`, compiled.passed, compiled.output)
+  const compiler = join(here, 'node_modules', `typescript-${version}`, 'bin', 'tsc')
+  const compiled = run(process.execPath, [compiler, '-p', project], typesFolder)
+  results.add(`TypeScript ${version} ${resolution} .${ending}`, compiled.passed, compiled.output)
 }
 results.end()
