@@ -82,8 +82,8 @@ export async function tokenVerifier(
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw invalidInput(`auth.jwt.jwksUrl must be an http or https URL, got ${quote(jwksUrl)}`)
   }
-  // The signatures of this package do not use the types of `jose`, because users who do not use tokens do not install
-  // it.
+  // The type is asserted here, because no exported declaration may name a type of `jose`: users who do not use tokens do
+  // not install `jose`.
   const jose = (await importJose(load)) as typeof import('jose')
   const { createRemoteJWKSet, errors, jwtVerify } = jose
   const keys = createRemoteJWKSet(url)

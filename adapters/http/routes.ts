@@ -16,7 +16,7 @@ export type Found =
        * percent-encoded.
        */
       readonly segments: Readonly<Record<string, string>>
-      /** Whether the request is in the query parameters (`rowsRoute`). */
+      /** Whether the route is a `rowsRoute`: its query parameters are the request of the operation. */
       readonly isRows: boolean
     }
   /** A route that some clients use, but that this server does not support. */

@@ -21,7 +21,7 @@ import {
   unpackError,
 } from './messages.js'
 
-/** Time for which a worker without further work may take to exit by itself, milliseconds. */
+/** Maximum time in milliseconds that a worker without further work may take to exit by itself. */
 const exitMs = 2_000
 
 /** Error codes that mean that the file of the worker does not exist. */
@@ -34,6 +34,7 @@ const missingFileCodes: ReadonlySet<unknown> = new Set(['MODULE_NOT_FOUND', 'ERR
  */
 type Fate = 'nothing' | 'unknown' | 'gone'
 
+/** Options of a question: a request to the worker that is not an operation (messages.ts). */
 export interface AskOptions {
   readonly signal?: AbortSignal | undefined
   /** Whether the question writes, so that its outcome is unknown if the worker dies. Default false. */
@@ -61,7 +62,7 @@ interface Pending {
   reject(cause: unknown): void
 }
 
-/** A worker thread that runs `host`. It keeps the process alive only while a call or question is pending. */
+/** A worker thread that runs the engine (host.ts). It keeps the process alive only while a call or question is pending. */
 export class WorkerLink {
   readonly #worker: Worker
   readonly #place: string

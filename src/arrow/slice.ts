@@ -1,6 +1,6 @@
 /**
- * Slices consecutive rows of a column or batch. The results are views of the buffers. Only offsets and bits are copied,
- * if the slice does not start at offset 0 or at a whole byte.
+ * Slices consecutive rows of a column or batch. The results are views of the buffers, with two exceptions:
+ * offsets are copied if the first one is not 0, and bits are copied if the slice does not start at a whole byte.
  */
 import { assert } from '../errors.js'
 import { countBits, cutBits } from './bits.js'
@@ -9,7 +9,10 @@ import { cellBytes } from './layout.js'
 
 /** Return the `length` rows from `start` on as a column. */
 export function sliceColumn(column: Column, start: number, length: number): Column {
-  assert(start >= 0 && length >= 0 && start + length <= column.length, `rows ${start}+${length} of a column`)
+  assert(
+    start >= 0 && length >= 0 && start + length <= column.length,
+    `cannot slice ${length} rows from row ${start} of a column of ${column.length} rows`,
+  )
   if (start === 0 && length === column.length) return column
   const { type, values, offsets } = column
   if (type.kind === 'null') return { ...column, length, nullCount: length }

@@ -130,8 +130,8 @@ export interface SweepOp {
 }
 
 /**
- * Records a checkpoint, so that the checkpoint counts. The operation is not allowed if another checkpoint was recorded
- * after the slot of this checkpoint. The two newest recorded checkpoints are kept, with all files that they name.
+ * Names a checkpoint in the log, which makes it a counting checkpoint. The operation is not allowed if a slot after the
+ * checkpoint's own slot already has an operation of this kind. The two newest recorded checkpoints are kept, with all files that they name.
  */
 export interface CheckpointOp {
   readonly op: 'checkpoint'

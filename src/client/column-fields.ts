@@ -7,7 +7,10 @@ import { parse } from '../protocol/parse.js'
 import type { ColumnAlteration, JsonDataType, NewColumn } from '../protocol/schema-shapes.js'
 import { array, boolean, either, given, options, record, string } from '../protocol/shape.js'
 
-/** A type as plain data, or as a text for `schema`, for example `int32`, `timestamp(us, UTC)`, `vector(768)`. */
+/**
+ * A type as plain data, or as text in the notation of the function `schema()`, for example `int32`, `timestamp(us, UTC)`
+ * or `vector(768)`.
+ */
 export type ColumnType = DataType | string
 
 /** Definition of a new column. If only `type` is given, all values are null. */

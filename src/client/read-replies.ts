@@ -88,7 +88,7 @@ export interface TakenRows {
 }
 
 /**
- * Read the rows with the given `numbers`, in this order. `column`: the name of the column with the numbers.
+ * Read the rows with the given `numbers` (row ids or row offsets), in this order. `column`: `_rowid` or `_rowoffset`.
  * `isSelected`: whether the caller selected this column; if not, the result does not have it.
  */
 export function takenRows(
@@ -110,7 +110,7 @@ export function takenRows(
 
 function numberColumn(schema: Schema, name: string): number {
   const number = schema.fields.findIndex(field => field.name === name)
-  assert(number !== -1, `the reply has the requested column ${name}`)
+  assert(number !== -1, `the reply does not have the requested column ${name}`)
   return number
 }
 

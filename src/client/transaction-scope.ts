@@ -1,6 +1,6 @@
 /**
- * Detects calls through a namespace inside one of its own transactions. Such calls are a mistake: they are not part of
- * the transaction, because they do not use the handle `tx`.
+ * Detects calls that the work of a transaction makes on the namespace itself instead of on the handle `tx`. Such calls
+ * are a mistake, because they are not part of the transaction.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { invalidInput, type SheafError } from '../errors.js'
@@ -20,7 +20,10 @@ let runningCount = 0
 
 /** The transactions of one namespace. */
 export class TransactionScope {
-  /** Run the work of a transaction. Calls after the end of the work are outside, even if the work started them. */
+  /**
+   * Run the work of a transaction. A call that begins after the work has ended is not a mistake, even if it comes from
+   * asynchronous code that the work started.
+   */
   async run<T>(work: () => Promise<T>): Promise<T> {
     const own: Running = { scope: this, around: running.getStore(), isOver: false }
     runningCount++

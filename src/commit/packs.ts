@@ -76,7 +76,7 @@ export class Packs {
     )
   }
 
-  /** The packs that were adopted last, in the order of slots. */
+  /** The packs in use, in slot order: those of the last call of `adopt`, or of the constructor. */
   get infos(): readonly PackInfo[] {
     return this.#infos
   }
@@ -254,8 +254,8 @@ async function readFooter(store: BlobStore, info: PackInfo): Promise<Footer> {
 }
 
 /**
- * Parse the index of a pack. Returns the numbers of all its entries, one after the other. Parses pieces of several
- * entries, and yields to the event loop in between.
+ * Parse the index of a pack. Returns one array with the slot number, the offset and the byte length of each
+ * entry. Parses pieces of several entries, and yields to the event loop in between.
  */
 async function readIndex(line: Buffer, pacer: Pacer): Promise<number[]> {
   const numbers: number[] = []

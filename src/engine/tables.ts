@@ -248,8 +248,8 @@ export const registerTable: Handler<Engine, 'registerTable'> = async (engine, re
 
 /**
  * Return the versions that a Lance engine left at a location, in ascending order. All have the same naming scheme.
- * Throws `InvalidInput` if there are none, or if the newest manifest is not a Lance manifest: manifests of Sheaf have
- * the same form of names.
+ * Throws `InvalidInput` if there are none, or if the newest file is not a Lance manifest. The content is checked because
+ * manifests of Sheaf have names of the same form.
  */
 async function findVersions(engine: Engine, folder: string, signal?: AbortSignal): Promise<FoundVersions> {
   const manifests = await engine.versions.lance.list({ uuid: '', location: folder }, signal)

@@ -85,7 +85,8 @@ async function attemptOn<T>(
 }
 
 /**
- * Operations that a transaction does not support, because they change more than the state, or wait for other processes.
+ * Operations that a transaction does not support, because a draft cannot provide their effect: uploads, read sessions,
+ * jobs, versions of Lance engines, and calls about committed transactions.
  */
 const unsupportedOperations: ReadonlySet<OperationName> = new Set<OperationName>([
   'registerTable',
@@ -214,11 +215,13 @@ class Draft implements Root {
             if (change === undefined) return layouts.at(table, version, signal)
             return this.#manifestAfter(change, before => engine.versions.layouts.at(table, before, signal))
           },
-          // Do not look up a schema by its id, because the final commit may give ids of the draft to other schemas.
+          // Do not use the cache whose keys are schema ids. If this draft is not committed, a later commit may give the
+          // same id to another schema.
           schemaOf: async (table, _id, version, signal) =>
             (await engine.versions.layouts.at(table, version, signal)).schema,
         },
-        // Return no changes: within a draft, only calls of the same transaction can conflict.
+        // Null means that the changes are not known, so a write that conflicts is prepared again. In a draft, only calls
+        // of the same transaction can conflict.
         recent: { between: () => null },
       },
       source: { ...source, slots: ownSlots },

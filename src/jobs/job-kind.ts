@@ -29,7 +29,7 @@ export interface JobRun<S, Op = unknown> {
   readonly spec: Json
   /** Uuid of the table on which the job works. Null: none. */
   readonly table: string | null
-  /** Signal that aborts with a `JobStopped` when the run must stop, because its result could not be committed. */
+  /** Signal that aborts with a `JobStopped` when the run must stop. `JobStopped.why` has the reason. */
   readonly signal: AbortSignal
   /**
    * Report that `done` of `total` steps of the phase are done. The unit of steps is arbitrary. The call only updates

@@ -9,9 +9,9 @@
  *   every query needs. Data never evicts places. All places together use at most a quarter of the budget, unless a
  *   single entry is larger.
  * - **Data** (columns) is in one of two LRU segments: fresh or proven. New values are fresh. A fresh value becomes
- *   proven if it is used after other values of at least a quarter of the budget were loaded. Fresh values are evicted
+ *   proven if it is used again after more than a quarter of the budget was loaded in other values. Fresh values are evicted
  *   first. Proven values use at most half of the budget.
- * - **Scans** use each value several times, but within a few loads. So the values of a scan stay fresh, and even a long
+ * - A **scan** uses each value several times, but loads little other data in between. So the values of a scan stay fresh, and even a long
  *   scan does not evict proven values.
  * - **Passing** reads are large one-time reads. Their values have a small LRU segment of their own, and never evict
  *   proven values.
@@ -39,8 +39,8 @@ export interface Keeper<V> {
 /** A `Keeper` that can also look up values without loading them, and that has a variant for passing reads. */
 export interface PassingKeeper<V> extends Keeper<V> {
   /**
-   * Return the cached value. Undefined if the value is not cached. The call counts as a use of the entry, except that a
-   * passing reader does not renew entries of the other segments.
+   * Return the cached value. Undefined if the value is not cached. The call counts as a use of the entry. For a passing
+   * reader, it counts only if the entry is in the segment of passing reads.
    */
   peek(key: string): V | undefined
   /** Return whether the value is cached. Does not count as a use. */
@@ -73,7 +73,10 @@ export interface MemoryStats {
 /** Approximate memory of an entry in addition to its value: key, map entry, list links, promise. In bytes. */
 const entryBytes = 400
 
-/** Maximum bytes of the segment of passing reads: two batches of a table. Half of the budget if that is less. */
+/**
+ * If the segment of passing reads has more bytes, its entries are evicted first. If half of the budget is less, that is
+ * the limit.
+ */
 const passingBytes = 192 * 1024 * 1024
 
 /** The cache of an opened root. The comment at the head of this file describes it. */

@@ -84,7 +84,7 @@ export const callFields = optionFields<CallOptions>()({
 
 export const callShape = options<CallOptions>()(callFields)
 
-/** Limits for the open uploads in parts of one caller. */
+/** Limits for the open uploads of one caller. */
 export interface UploadLimits {
   /** Name or id of the caller. Only a digest of this text is stored. */
   readonly caller: string
@@ -108,7 +108,7 @@ export interface ServerCallOptions extends OperationOptions {
   readonly streamAfter?: number | undefined
   /** Memory budget for decoding an Arrow body that arrives in chunks. Default: no budget. */
   readonly memory?: SharedMemory | undefined
-  /** Limits for the open uploads in parts of the caller. Default: no limits. */
+  /** Limits for the open uploads of the caller. Default: no limits. */
   readonly uploadLimits?: UploadLimits | undefined
   /** Array to which the unknown names of the request are added; they are then skipped. Default: they are refused. */
   readonly skipped?: string[] | undefined

@@ -37,7 +37,7 @@ export async function openTable(
   return openVersion(engine, head, versionOf(head, version), signal)
 }
 
-/** Open a version that exists in the state of `head`. */
+/** Open a version that exists in the catalog state from which `head` comes. */
 export async function openVersion(
   engine: Engine,
   head: TableHead,
@@ -96,7 +96,7 @@ export function schemaOf(engine: Engine, head: TableHead, signal?: AbortSignal):
 /** The reader of each manifest. Manifests never change, and a reader caches facts about its files. */
 const readers = new WeakMap<Layout, TableReader>()
 
-/** Return the record of a version that exists in the state of `head`. */
+/** Return the record of a version that exists in the catalog state from which `head` comes. */
 export async function recordOf(
   engine: Engine,
   head: TableHead,

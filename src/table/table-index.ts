@@ -34,14 +34,14 @@ export interface IndexReader {
   /** The path of the indexed column: a top-level column, or a field inside of structs. */
   readonly path: readonly string[]
   /**
-   * Estimate the number of covered rows for which a probe is true, deleted rows included. `ScalarSegment.estimate` says
-   * how exact the result is.
+   * Estimate the number of covered rows for which a probe is true, deleted rows included. For each segment, the estimate
+   * is the exact number or an upper bound (see `ScalarSegment.estimate`).
    */
   estimate(probe: ScalarProbe, pacer: Pacer): MaybePromise<number>
   /**
-   * Return a value that at least `rank` covered rows precede in the order of values, deleted rows included. With
-   * `fromEnd`, at least `rank` covered rows follow the value. Return null if there is no such value. The method is
-   * absent if the index does not order values.
+   * Return a value with at least `rank` covered rows before it in the sort order. Deleted rows count too. With `fromEnd`,
+   * at least `rank` covered rows are after the value. Return null if there is no such value. The method is absent if the
+   * index does not order values.
    */
   valueAt?(rank: number, fromEnd: boolean, pacer: Pacer): Promise<Scalar>
   /**
@@ -166,7 +166,10 @@ class TableIndexReader implements IndexReader {
     }
   }
 
-  /** Map the rows of a segment that belong to one item of the row mapping to rows of the item's fragment. */
+  /**
+   * Take the rows of a segment that belong to one item of the row mapping. Return the rows of the item's fragment to
+   * which they correspond.
+   */
   #mapRows(rows: RowSet, { first, count, fragment, at, gone }: CoverItem): MaybePromise<RowSet> {
     const { rows: length } = this.#fragments.get(fragment)!
     const own = rows.slice(first, first + count)
@@ -180,8 +183,8 @@ class TableIndexReader implements IndexReader {
     const offsets = own.toIndices().slice()
     let kept = 0
     let run = 0
-    // Skip the runs of rows before this row that a compaction removed. `ranks[run]` is the number of rows in these
-    // runs.
+    // `left` has the runs of rows that a compaction removed. For each row, the loop skips the runs that end before the
+    // row. `ranks[run]` is the number of rows in the skipped runs.
     const { starts, ranks } = left
     for (let i = 0; i < offsets.length; i++) {
       const row = offsets[i]!

@@ -1,6 +1,6 @@
 /**
- * Checks the packs, which contain slots that were trimmed from the log: all their bytes, and that their slots form a
- * chain.
+ * Checks the packs. A pack contains slots that were trimmed from the log. All bytes of a pack are checked, and that its
+ * slots form a chain.
  */
 import { catalogMachine } from '../catalog/apply.js'
 import { type PackInfo, packKey } from '../commit/packs.js'
@@ -12,7 +12,7 @@ import { mustBeThere, type Verifying } from './verifying.js'
 
 /**
  * Check all packs. `crc`: checksum of slot 0; null: unknown. A slot in the range of a pack may be absent from the pack.
- * A check that needs an absent slot reports the problem.
+ * That is not a problem here. If another check of the verification needs the slot, that check reports the problem.
  */
 export async function verifyPacks(verifying: Verifying, crc: number | null): Promise<void> {
   const { findings, packs, signal } = verifying
@@ -80,7 +80,11 @@ export async function verifySlotsIn(
           `its slot ${number} has the checksum ${crcHex(crc)}, but its chain says ${crcHex(own)}`,
         )
       } else if (prev !== null && header.prev !== crcHex(prev)) {
-        await findings.note('pack', key, `its slot ${number} does not follow the previous slot`)
+        await findings.note(
+          'pack',
+          key,
+          `its slot ${number} does not follow the previous slot: its prev is ${header.prev}, but the previous slot has the checksum ${crcHex(prev)}`,
+        )
       }
     } catch (error) {
       await findings.note('pack', key, damageOf(error))

@@ -1,4 +1,4 @@
-/** Splits sorted values into pages and strides. */
+/** Splits sorted values into pieces: pages, and the strides of which a page consists (pages.ts). */
 import type { Column } from '../../arrow/column.js'
 import { hasOffsets } from '../../arrow/layout.js'
 import { sliceColumn } from '../../arrow/slice.js'
@@ -15,8 +15,8 @@ export interface Cut {
 }
 
 /**
- * Minimum number of texts in a piece, also if they are long. The directory has one text per piece, so larger pieces
- * keep it small.
+ * Minimum number of texts in a piece, also if they are long. The directory of a segment has one text per piece, so larger
+ * pieces keep the directory small.
  */
 const fewestTexts = 16
 

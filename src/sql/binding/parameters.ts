@@ -10,8 +10,9 @@ import { timestampType } from '../values/types.js'
  * Parameter values by position (an array, for `?` and `$1`) or by name (an object, for `:name`).
  *
  * A value is a number, bigint, string, boolean, null, Date (a timestamp in milliseconds) or Uint8Array. Arrays and
- * typed arrays of these values are for IN and list functions. A safe integer becomes an int64. A larger integer is
- * accepted only next to floats, because it may have lost digits. Pass a bigint instead.
+ * typed arrays of these values are for IN and list functions. A safe integer becomes an int64. A number
+ * beyond the safe integers may have lost digits, so it is accepted only where it is compared with floats or cast to
+ * double. Pass a bigint instead.
  */
 export type Parameters = readonly unknown[] | Readonly<Record<string, unknown>>
 
@@ -74,7 +75,7 @@ export class ParameterList {
     const unused = Object.keys(values).find(name => !this.#used.has(name))
     if (unused === undefined) return
     throw invalidInput(`the parameter :${cut(unused)} is given, but no expression uses it`, {
-      hint: 'write a named parameter as :name in the text; pass the options of a call as its last argument',
+      hint: `write it as :${cut(unused)} in the text; if it is an option of the call, pass it in the last argument`,
     })
   }
 
@@ -162,7 +163,8 @@ function literalOfValue(value: unknown, name: string, at: SourceSpan): LiteralNo
       return numberOfScript(value, name, at)
     case 'string':
       if (!value.isWellFormed()) {
-        const hint = 'cut texts between characters; toWellFormed() puts U+FFFD in place of each half'
+        const hint =
+          'do not cut a string inside a character, or call toWellFormed(), which replaces each unpaired half with U+FFFD'
         throw invalidInput(`${name} holds half of a surrogate pair`, { at, hint })
       }
       return literalOf(value)

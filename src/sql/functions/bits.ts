@@ -81,9 +81,7 @@ function checkShifts(call: Call, counts: Int32Array): void {
   for (let i = 0; i < call.length; i++) {
     if ((counts[2 * i]! >>> 6 === 0 && counts[2 * i + 1] === 0) || !bitAt(needed, i)) continue
     const count = BigInt(counts[2 * i + 1]!) * 0x1_0000_0000n + BigInt(counts[2 * i]! >>> 0)
-    throw invalidInput(
-      `a shift in ${call.describe()} by ${count} bits: at least 0 and at most 63 are allowed`,
-    )
+    throw invalidInput(`${call.describe()} shifts by ${count} bits, but only 0 to 63 bits are allowed`)
   }
 }
 

@@ -63,8 +63,8 @@ interface TextLists {
 }
 
 /**
- * Maximum number of elements of a constant list that are joined in one batch. All elements are joined again for each
- * new combination of separator and NULL text.
+ * Maximum of the elements of a constant list, times the different texts that are made of the list in one batch. Each new
+ * combination of separator and NULL text joins all elements again.
  */
 const maxJoined = 2 ** 24
 

@@ -6,7 +6,7 @@
  * - An interval is added in this order: months, then days, both in the local time of the zone, then nanoseconds. If the
  *   new month has no such day, the result is its last day.
  * - The difference of two points in time is a duration.
- * - A result out of range is an error. A time of day after midnight is out of range.
+ * - A result out of range is an error. A time of day below 00:00 or from 24:00 on is out of range.
  */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
@@ -124,7 +124,7 @@ export function temporalOperation(
   return (a, i, b, k) => within(move(countAt(a, i), stepAt(b, k), unit, zone), range)
 }
 
-/** A signed interval to add to a date or time. `counts`: its part below a day, in the unit of this date or time. */
+/** A signed interval to add to a date or time. `counts`: its nanoseconds, in the unit of this date or time. */
 interface Step {
   readonly months: number
   readonly days: number

@@ -1,8 +1,8 @@
 /**
  * Find rows that equal, start with or end with a byte string.
  *
- * The first 8 bytes of the string are compared as two masked words, without a branch for 32 rows. If the string is
- * longer, rows whose first 8 bytes match are then compared byte by byte.
+ * The first 8 bytes of the string are compared as two masked words, for 32 rows at a time and without branches. If the
+ * string is longer, rows whose first 8 bytes match are then compared byte by byte.
  */
 import { popcount } from '../../primitives/bitset.js'
 import { type ByteRows, type RowMask, rowsOfWord } from '../values/vector.js'
@@ -159,7 +159,7 @@ function isFit(bytes: Uint8Array, start: number, end: number, probe: Probe): boo
   return (room & probe.roomMask) === 0 && startsWith(bytes, start + (room & probe.fromEnd), probe.bytes)
 }
 
-/** Return the bits of the rows in `pending` whose size and first 8 bytes match. */
+/** Return the bits of the rows in `pending` that match in size and in the first 8 bytes of the string. */
 function fitsSome(
   view: DataView,
   offsets: Int32Array,

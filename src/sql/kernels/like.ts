@@ -18,8 +18,8 @@ const anyCharacter = -1
 const maxLength = 32_768
 
 /**
- * Maximum characters of a segment between two `%` with an inner `_`. The limit bounds the time, because the search
- * takes one step per character of the text and 32 characters of the segment.
+ * Maximum characters of a segment between two `%` with an inner `_`. The limit bounds the time: for each
+ * character of the text, the search takes one step per 32 characters of the segment.
  */
 const maxWithin = 1024
 
@@ -67,7 +67,7 @@ export type LikePattern =
 
 /**
  * Rewrite a pattern to use a backslash as escape character. ILIKE needs this, because it converts patterns to lower
- * case.
+ * case, which would change an escape character that is a letter.
  */
 export function withBackslash(pattern: string, escapeCharacter: string): string {
   if (escapeCharacter === '\\') return pattern
@@ -131,7 +131,7 @@ function anchored(piece: readonly string[]): Segment {
   }
 }
 
-/** Create a segment between two `%`. A `_` at its start or end is counted only, because it needs no comparison. */
+/** Create a segment between two `%`. A `_` at its start or end needs no comparison, so it is only counted. */
 function between(piece: readonly string[]): Segment {
   const first = piece.findIndex(character => character !== '')
   const before = first === -1 ? piece.length : first
