@@ -390,6 +390,7 @@ export function queriesSuite({ name, open }: Door): void {
           often: 'mode(city)',
           first: 'first(city)',
           last: 'last(id)',
+          different: 'approx_distinct(city)',
         }
         expect(await shop.query().select(all).toArray()).toEqual([
           {
@@ -401,6 +402,7 @@ export function queriesSuite({ name, open }: Door): void {
             often: 'Bonn',
             first: 'Bonn',
             last: 5,
+            different: 3,
           },
         ])
       })
@@ -408,6 +410,7 @@ export function queriesSuite({ name, open }: Door): void {
       test.each([
         ['sum(id) FILTER (WHERE id)', /column "n": |FILTER takes a condition, not/],
         ['percentile(price, 90)', /from 0 to 1, not 90/],
+        ['approx_distinct(*)', /approx_distinct takes one value/],
         ['median(city)', /median does not take values of type utf8/],
         ['lower(city) FILTER (WHERE id > 1)', /FILTER is for aggregates/],
       ])('%s is refused', async (n, message) => {

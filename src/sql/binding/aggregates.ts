@@ -50,6 +50,7 @@ export interface AggregateCall {
 
 const aggregateFunctions: Readonly<Record<string, AggregateFunction>> = {
   count: 'count',
+  approx_distinct: 'count',
   sum: 'sum',
   min: 'min',
   max: 'max',
@@ -158,12 +159,17 @@ export function replaceNames(expr: Expr, treeOf: (name: string) => Expr | undefi
 
 function aggregateCall(fn: AggregateFunction, call: CallExpr, name: string): AggregateCall {
   const { args, modifier, filter, at } = call
-  const isCountOfRows = fn === 'count' && modifier === 'star'
+  // The exact number of distinct values is a valid answer for an approximate number.
+  const isOfDistinct = call.name.toLowerCase() === 'approx_distinct'
+  const isCountOfRows = fn === 'count' && modifier === 'star' && !isOfDistinct
   const usage = withOption[fn]
   const count = isCountOfRows ? 0 : usage === undefined ? 1 : 2
   if (args.length !== count || (modifier === 'star' && !isCountOfRows)) {
-    throw invalidInput(usage === undefined ? `${fn} takes one value` : `${fn} takes two values`, {
-      hint: fn === 'count' ? 'write count(*) to count rows' : `write ${usage ?? `${fn}(value)`}`,
+    throw invalidInput(`${call.name} takes ${usage === undefined ? 'one value' : 'two values'}`, {
+      hint:
+        fn === 'count' && !isOfDistinct
+          ? 'write count(*) to count rows'
+          : `write ${usage ?? `${call.name}(value)`}`,
       at,
     })
   }
@@ -177,7 +183,7 @@ function aggregateCall(fn: AggregateFunction, call: CallExpr, name: string): Agg
   if (modifier === 'distinct' && withoutDistinct.has(fn)) {
     throw invalidInput(`${fn} does not take DISTINCT`, { hint: `write ${fn}(value)`, at })
   }
-  const distinct = modifier === 'distinct' && !ignoringDistinct.has(fn)
+  const distinct = (modifier === 'distinct' || isOfDistinct) && !ignoringDistinct.has(fn)
   return { fn, distinct, arg: args[0] ?? null, option: args[1] ?? null, filter, at, name }
 }
 

@@ -46,7 +46,6 @@ const otherDialects: Readonly<Record<string, string>> = {
   quantile: 'write percentile(x, 0.9)',
   approx_percentile_cont: 'write percentile(x, 0.9)',
   approx_median: 'write median(x)',
-  approx_distinct: 'write count(DISTINCT x), which is exact',
   approx_count_distinct: 'write count(DISTINCT x), which is exact',
   stddev_samp: 'write stddev(x)',
   var_samp: 'write variance(x)',

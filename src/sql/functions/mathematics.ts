@@ -107,6 +107,48 @@ function gcd(a: bigint, b: bigint): bigint {
   return x < 0n ? -x : x
 }
 
+/**
+ * Compute `width_bucket(x, low, high, count)`: the number, from 1, of the bucket that contains `x`, if the range from
+ * `low` to `high` is divided into `count` buckets of equal width. A bucket contains its lower bound. The result is 0
+ * below the range, and `count + 1` from `high` on and for NaN. If `low` is greater than `high`, the buckets are numbered
+ * downwards from `low`. PostgreSQL has the same function. Throws `InvalidInput` for a count below 1, and for bounds that
+ * are equal or not finite.
+ */
+export function widthBucket(call: Call): Column {
+  const { args, type, length } = call
+  const { valid, needed } = strictRows(call)
+  const [xs, lows, highs] = args.slice(0, 3).map(arg => doublesOf(spread(arg, length)))
+  const values = new BigInt64Array(length)
+  for (let i = 0; i < length; i++) {
+    if (!bitAt(needed, i)) continue
+    const [low, high, count] = [lows![i]!, highs![i]!, wideOf(args[3]!, i)]
+    if (count < 1n || count > maxBuckets) {
+      throw invalidInput(
+        `the number of buckets must be from 1 to ${maxBuckets}, not ${count}, in ${call.describe()}`,
+      )
+    }
+    if (low === high || !Number.isFinite(low) || !Number.isFinite(high)) {
+      const bounds = `${low} and ${high}`
+      throw invalidInput(
+        `the bounds must be two different finite numbers, not ${bounds}, in ${call.describe()}`,
+      )
+    }
+    values[i] = BigInt(bucketOf(xs![i]!, low, high, Number(count)))
+  }
+  return columnOf(type, length, { values }, valid)
+}
+
+/** Maximum number of buckets, as in PostgreSQL. */
+const maxBuckets = 2n ** 31n - 2n
+
+function bucketOf(x: number, low: number, high: number, count: number): number {
+  if (low < high ? x < low : x > low) return 0
+  if (!(low < high ? x < high : x > high)) return count + 1
+  // Halves, because the difference of two large numbers of different signs can be infinite.
+  const part = (x / 2 - low / 2) / (high / 2 - low / 2)
+  return Math.min(count, Math.floor(part * count) + 1)
+}
+
 /** The greatest number whose factorial fits into an int64. */
 const greatestFactorial = 20n
 

@@ -12,6 +12,7 @@ import {
   pi,
   randoms,
   testDouble,
+  widthBucket,
 } from './mathematics.js'
 import { abs, ceil, floor, round, truncate } from './numbers.js'
 import {
@@ -126,6 +127,13 @@ export const numberFunctions: readonly SqlFunction[] = [
     kernel: factorial,
     mayFail: true,
   },
+  {
+    name: 'width_bucket',
+    usage: 'width_bucket(number, low, high, count)',
+    sign: numberInRange,
+    kernel: widthBucket,
+    mayFail: true,
+  },
   { name: 'pi', usage: 'pi()', sign: shape('', float64), kernel: pi },
   { name: 'random', usage: 'random()', sign: shape('', float64), kernel: randoms, volatile: true },
 ]
@@ -165,6 +173,12 @@ function floats(count: number): Sign {
     const type = isSingle ? args[0]! : float64
     return { args: args.map(() => type), result: type }
   }
+}
+
+/** Return the signature of `width_bucket`: three doubles and an integer. */
+function numberInRange(args: readonly DataType[]): Signature | null {
+  if (args.length !== 4 || !args.slice(0, 3).every(isNumber) || !isInteger(args[3]!)) return null
+  return { args: [float64, float64, float64, int64], result: int64 }
 }
 
 function numberTest(args: readonly DataType[], constants: Constants): Signature | null {

@@ -107,6 +107,19 @@ export const numberCases: readonly FunctionCase[] = [
   ['factorial(5)', 120n, 'int64'],
   ['factorial(20)', 2432902008176640000n],
   ['factorial(0)', 1n],
+  // As PostgreSQL computes them.
+  ['width_bucket(5.35, 0.024, 10.06, 5)', 3n, 'int64'],
+  ['width_bucket(0, 0, 10, 5)', 1n],
+  ['width_bucket(-0.001, 0, 10, 5)', 0n],
+  ['width_bucket(10, 0, 10, 5)', 6n],
+  ['width_bucket(9.999, 0, 10, 5)', 5n],
+  ['width_bucket(3, 10, 0, 5)', 4n],
+  ['width_bucket(10, 10, 0, 5)', 1n],
+  ['width_bucket(0, 10, 0, 5)', 6n],
+  ['width_bucket(0.3, 0, 0.3000001, 3)', 3n],
+  ["width_bucket(CAST('nan' AS double), 0, 10, 5)", 6n],
+  ['width_bucket(0, -1.7e308, 1.7e308, 2)', 2n],
+  ['width_bucket(null, 0, 10, 5)', null],
 ]
 
 /** Their constants are decimals, which do not go into columns as such. */
@@ -149,6 +162,8 @@ export const numberErrors: readonly ErrorCase[] = [
   ['factorial(21)', /int64 overflow in factorial/],
   ['factorial(-1)', /a negative number has no factorial/],
   ['factorial(350943270)', /int64 overflow in factorial/],
+  ['width_bucket(1, 0, 10, 0)', /the number of buckets must be from 1 to 2147483646, not 0/],
+  ['width_bucket(1, 10, 10, 5)', /the bounds must be two different finite numbers, not 10 and 10/],
   ['abs()', /abs does not take/],
   ['abs(1, 2)', /abs does not take/],
   ["abs('foo')", /abs does not take/],
