@@ -3,6 +3,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Json } from '../commit/machine.js'
 import { invalidInput, quote } from '../errors.js'
 import { isKey } from '../storage/key.js'
+import { portabilityProblem } from '../storage/portable-name.js'
 
 /** Maximum characters of a location, so that paths of its files are valid. */
 const locationMax = 512
@@ -31,6 +32,13 @@ export function folderAt(root: string, location: string): string {
   if (!isKey(folder) || folder.startsWith('_') || folder.length > locationMax) {
     throw invalidInput(`location ${quote(location)} does not name a folder that can hold a table`, {
       hint: 'use plain names without . and .., not starting with _, 512 characters at most',
+    })
+  }
+  for (const name of folder.split('/')) {
+    const problem = portabilityProblem(name)
+    if (problem === undefined) continue
+    throw invalidInput(`location ${quote(location)} contains the name ${quote(name)}, which ${problem}`, {
+      hint: 'choose a name that every platform accepts',
     })
   }
   return folder
