@@ -13,9 +13,12 @@ export class Stopped extends Error {
   }
 }
 
-type StoppingSignal = 'SIGTERM' | 'SIGINT'
+/** SIGHUP: the terminal was closed; also on Windows. SIGBREAK: Ctrl+Break, on Windows only. */
+const stoppingSignals = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGBREAK'] as const
 
-/** Call `stop` at the first SIGTERM or SIGINT. The next signal ends the process at once, because the handlers are removed. */
+type StoppingSignal = (typeof stoppingSignals)[number]
+
+/** Call `stop` at the first stopping signal. The next signal ends the process at once, because the handlers are removed. */
 export function onStop(stop: (signal: StoppingSignal) => void): void {
   const first = (signal: NodeJS.Signals) => {
     for (const each of stoppingSignals) process.off(each, first)
@@ -24,9 +27,7 @@ export function onStop(stop: (signal: StoppingSignal) => void): void {
   for (const signal of stoppingSignals) process.on(signal, first)
 }
 
-const stoppingSignals: readonly StoppingSignal[] = ['SIGTERM', 'SIGINT']
-
-/** Return an AbortSignal that aborts at the first SIGTERM or SIGINT. Its reason is a `Stopped`. */
+/** Return an AbortSignal that aborts at the first stopping signal. Its reason is a `Stopped`. */
 export function untilStopped(): AbortSignal {
   const controller = new AbortController()
   onStop(signal => controller.abort(new Stopped(signal)))
