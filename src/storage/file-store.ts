@@ -476,7 +476,7 @@ export class FileStore implements BlobStore {
     }
     let won = false
     try {
-      won = this.#link(draft, key)
+      won = await unlessBusy(() => this.#link(draft, key), this.#clock, signal)
     } finally {
       if (!won && directoryFd !== null) closeSync(directoryFd)
     }

@@ -193,6 +193,17 @@ describe('on Windows', () => {
     expect(await store.get('d/k')).toEqual(one)
   })
 
+  test('a file gets its name when no program has its temporary file open any more', async () => {
+    pretend('win32')
+    const store = await open()
+    fail('link', 'EBUSY', 2)
+    expect(await store.putIfAbsent('d/k', one)).toBe('won')
+    fail('link', 'EPERM', 7)
+    await expect(store.putIfAbsent('d/other', one)).rejects.toMatchObject({ code: 15 })
+    expect(await store.putIfAbsent('d/other', one)).toBe('won')
+    expect(pauses).toEqual([5, 10, 5, 10, 20, 40, 80, 160])
+  })
+
   test('a file of the caller is replaced when no program has it open any more', async () => {
     pretend('win32')
     const file = join(path, 'rows.csv')
@@ -279,6 +290,16 @@ describe('a network file system', () => {
     expect(networkFileSystemOf(path)).toBe(name)
     pretend('darwin')
     expect(networkFileSystemOf(path)).toBeNull()
+  })
+
+  test.each([
+    ['\\\\server\\share\\root', 'a network share'],
+    ['\\\\?\\UNC\\server\\share', 'a network share'],
+    ['\\\\?\\C:\\root', null],
+    ['C:\\root', null],
+  ])('is recognized on Windows: %s', (root, name) => {
+    pretend('win32')
+    expect(networkFileSystemOf(root)).toBe(name)
   })
 
   test('gets a warning that says what to do, once per root', async () => {
