@@ -5,8 +5,9 @@
 import * as processes from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { npmCommand } from './npm.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const [command, ...args] = process.argv.slice(2)
@@ -27,15 +28,6 @@ const packages = { biome: '@biomejs/biome', tsc: 'typescript', vitest: 'vitest' 
 function entryOf(tool) {
   const folder = join(root, 'node_modules', packages[tool])
   return join(folder, JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).bin[tool])
-}
-
-/** Return npm as a program and its first arguments: its JavaScript file, for the reason above, if it can be found. */
-function npmCommand() {
-  const besideNode = join(dirname(process.execPath), 'node_modules', 'npm', 'bin', 'npm-cli.js')
-  const file = [process.env.npm_execpath, besideNode].find(
-    path => path !== undefined && basename(path) === 'npm-cli.js' && existsSync(path),
-  )
-  return file === undefined ? ['npm'] : [process.execPath, file]
 }
 
 function spawn(program, programArgs, { cwd = root, quiet = false } = {}) {

@@ -10,7 +10,7 @@ beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'sheaf a (copy) & more '))
   write('package-lock.json', '{"packages":{"":{}}}')
   mkdirSync(join(root, 'scripts'))
-  copyFileSync('scripts/run.mjs', join(root, 'scripts/run.mjs'))
+  for (const name of ['run.mjs', 'npm.mjs']) copyFileSync(`scripts/${name}`, join(root, 'scripts', name))
   for (const script of ['scripts/build-kernels.mjs', 'scripts/bundle.mjs']) write(script, noting(script))
 })
 afterEach(() => rmSync(root, { recursive: true }))
