@@ -7,10 +7,10 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { npmCommand } from './npm.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const [command, ...args] = process.argv.slice(2)
-const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 const installOptions = ['--no-audit', '--no-fund', '--loglevel=error']
 /**
  * Return the npm arguments that install the packages of a folder exactly as its lock file says. `npm ci` refuses the
@@ -18,13 +18,22 @@ const installOptions = ['--no-audit', '--no-fund', '--loglevel=error']
  * folders use `npm install`.
  */
 const installCommand = folder => (folder === root ? ['ci'] : ['install', '--no-save'])
-const bin = name => join(root, 'node_modules', '.bin', process.platform === 'win32' ? `${name}.cmd` : name)
+/** The packages of the tools that the commands use. */
+const packages = { biome: '@biomejs/biome', tsc: 'typescript', vitest: 'vitest' }
+
+/**
+ * Return the JavaScript file of a tool. The files in `node_modules/.bin` are batch files on Windows. These need a shell,
+ * and a shell divides paths at spaces.
+ */
+function entryOf(tool) {
+  const folder = join(root, 'node_modules', packages[tool])
+  return join(folder, JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).bin[tool])
+}
 
 function spawn(program, programArgs, { cwd = root, quiet = false } = {}) {
   const result = processes.spawnSync(program, programArgs, {
     cwd,
     stdio: ['ignore', quiet ? 'ignore' : 'inherit', 'inherit'],
-    shell: process.platform === 'win32' && program.endsWith('.cmd'),
   })
   if (result.error) throw result.error
   if (result.signal) process.kill(process.pid, result.signal)
@@ -45,7 +54,6 @@ function start(program, programArgs) {
   const child = processes.spawn(program, programArgs, {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
-    shell: process.platform === 'win32' && program.endsWith('.cmd'),
   })
   const ended = once(child, 'exit')
   return async () => {
@@ -58,9 +66,9 @@ function start(program, programArgs) {
 function install(folder, what, ...extra) {
   if (isInstalled(folder)) return 0
   console.log(`installing ${what} ...`)
-  return spawn(npm, [...installCommand(folder), ...installOptions, ...extra, '--prefix', folder], {
-    quiet: true,
-  })
+  const [program, ...first] = npmCommand()
+  const npmArgs = [...first, ...installCommand(folder), ...installOptions, ...extra, '--prefix', folder]
+  return spawn(program, npmArgs, { quiet: true })
 }
 
 /**
@@ -85,7 +93,7 @@ function need(folder, what) {
 
 function build() {
   run(process.execPath, ['scripts/build-kernels.mjs'])
-  run(bin('tsc'), ['-p', 'tsconfig.json'])
+  run(process.execPath, [entryOf('tsc'), '-p', 'tsconfig.json'])
   run(process.execPath, ['scripts/bundle.mjs'])
 }
 
@@ -111,8 +119,8 @@ function testPeers(options) {
     )
     return
   }
-  run(bin('tsc'), ['-p', folder])
-  run(bin('vitest'), ['run', '--config', join(folder, 'vitest.config.ts'), ...options])
+  run(process.execPath, [entryOf('tsc'), '-p', folder])
+  run(process.execPath, [entryOf('vitest'), 'run', '--config', join(folder, 'vitest.config.ts'), ...options])
   console.log(`peers: ${clients.length} clients tested, 0 skipped`)
 }
 
@@ -132,18 +140,19 @@ function testLong(options) {
   const seconds = option('--seconds', 600)
   process.env.SHEAF_CRASH_SECONDS = String(Math.min(60, Math.max(10, seconds / 10)))
   process.env.SHEAF_RECALL = 'full'
-  run(bin('vitest'), ['run', ...recallTests])
+  run(process.execPath, [entryOf('vitest'), 'run', ...recallTests])
   delete process.env.SHEAF_RECALL
   process.env.SHEAF_FUZZ = '1000000'
   process.env.SHEAF_LOAD_SECONDS = '60'
-  run(bin('vitest'), ['run', ...serverTests])
+  run(process.execPath, [entryOf('vitest'), 'run', ...serverTests])
   delete process.env.SHEAF_FUZZ
   delete process.env.SHEAF_LOAD_SECONDS
   const end = Date.now() + seconds * 1000
   for (let seed = option('--seed', 1); Date.now() < end; seed++) {
     console.log(`seed ${seed}`)
     process.env.SHEAF_SEED = String(seed)
-    run(bin('vitest'), [
+    run(process.execPath, [
+      entryOf('vitest'),
       'run',
       '--reporter=dot',
       '--exclude',
@@ -171,11 +180,11 @@ switch (command) {
     break
   case 'test': {
     // Run the linter and the build at the same time, because each of them leaves a core idle for part of the time.
-    const lintEnds = start(bin('biome'), ['check', '.'])
+    const lintEnds = start(process.execPath, [entryOf('biome'), 'check', '.'])
     build()
     await lintEnds()
     run(process.execPath, ['dist/scripts/map.js'])
-    run(bin('vitest'), ['run', ...args])
+    run(process.execPath, [entryOf('vitest'), 'run', ...args])
     console.log('further tests: npm run test:peers (real clients), npm run test:long (more seeds)')
     break
   }

@@ -131,6 +131,7 @@ const tableMethods = {
   upsert: [rows, [{ on: 'id' }]],
   get: [[1, 'text', 'blank', 'number', 'fraction', 'bigint', 'boolean', 'date'], options],
   query: [],
+  prepare: [[(query: unknown) => query]],
   search: [[[1, 2], 'text', 'blank']],
   takeRowIds: [[[0], 'array', 'map']],
   takeOffsets: [[[0], 'array', 'map']],

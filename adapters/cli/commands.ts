@@ -7,7 +7,8 @@ export const commands = {
   serve: {
     operands: '<directory>',
     does: 'Serves the namespace in <directory> over HTTP, and creates it if it does not exist.',
-    more: `SIGTERM or SIGINT stops the server: it accepts no more requests, and answers the requests that have begun. A second signal ends it at once.
+    more: `SIGTERM, SIGINT or SIGHUP (on Windows: Ctrl+C, Ctrl+Break, or closing the window) stops the server: it accepts no more requests, and answers
+the requests that have begun. A second signal ends it at once.
 The address is printed on standard output. Requests are logged on standard error.
 Every user of the machine can read secrets on a command line, so pass them in a file or a variable.`,
     options: {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The program `sheaf`. Exit codes: 0 for success, 1 for failure, 2 for invalid arguments. If SIGINT or SIGTERM stopped
- * the command before it finished: 130 or 143. Results go to standard output, all other text to standard error.
+ * The program `sheaf`. Exit codes: 0 success, 1 failure, 2 invalid arguments, 128 and the number of the signal if a signal stopped
+ * the command before it finished. Results go to standard output, everything else to standard error.
  */
 import { readFileSync } from 'node:fs'
 import { ErrorCode, SheafError } from '../../src/errors.js'
@@ -60,5 +60,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
   process.exit()
 })
+// After SIGHUP the terminal is gone. A message for it must not end the server before it has answered.
+process.stderr.on('error', () => {})
 
 await run(readArguments(process.argv.slice(2), process.env)).catch(fail)

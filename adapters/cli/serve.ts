@@ -10,10 +10,7 @@ import { requestLogger } from './log.js'
 import { openServed } from './served.js'
 import { onStop } from './stopping.js'
 
-/**
- * Serve a directory until SIGTERM or SIGINT, then answer the requests that have begun. A second signal ends the process
- * immediately.
- */
+/** Serve until a signal stops the program (stopping.ts), then answer the requests that have begun. A second signal ends the process at once. */
 export async function serveDirectory(command: Call<'serve'>): Promise<void> {
   const options = await serveOptions(command)
   const { served, close } = await openServed(command)

@@ -13,10 +13,13 @@ export class Stopped extends Error {
   }
 }
 
-type StoppingSignal = 'SIGTERM' | 'SIGINT'
+/** SIGHUP: the terminal was closed; also on Windows. SIGBREAK: Ctrl+Break, on Windows only. */
+const stoppingSignals = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGBREAK'] as const
+
+type StoppingSignal = (typeof stoppingSignals)[number]
 
 /**
- * Call `stop` at the first SIGTERM or SIGINT. The next signal ends the process immediately, because the handlers are
+ * Call `stop` at the first stopping signal. The next signal ends the process immediately, because the handlers are
  * removed.
  */
 export function onStop(stop: (signal: StoppingSignal) => void): void {
@@ -27,9 +30,7 @@ export function onStop(stop: (signal: StoppingSignal) => void): void {
   for (const signal of stoppingSignals) process.on(signal, first)
 }
 
-const stoppingSignals: readonly StoppingSignal[] = ['SIGTERM', 'SIGINT']
-
-/** Return an AbortSignal that aborts at the first SIGTERM or SIGINT. Its reason is a `Stopped`. */
+/** Return an AbortSignal that aborts at the first stopping signal. Its reason is a `Stopped`. */
 export function untilStopped(): AbortSignal {
   const controller = new AbortController()
   onStop(signal => controller.abort(new Stopped(signal)))

@@ -10,6 +10,8 @@ import type { Operations } from '../../src/protocol/calls.js'
 import { checkName } from '../../src/protocol/identifiers.js'
 import { parse } from '../../src/protocol/parse.js'
 import { boolean, options as declare, integer, string } from '../../src/protocol/shape.js'
+import { hasExactPath } from '../../src/storage/exact-path.js'
+import { portabilityProblem } from '../../src/storage/portable-name.js'
 
 export interface DatabasesOptions {
   /** Whether to create a missing database when a request names it. Default false. */
@@ -42,7 +44,7 @@ export interface Databases {
    * Open a database if it is not open, and keep it open until `work` is done. `name`: one name, or a path of names
    * joined by slashes. Rejects with:
    *
-   * - InvalidInput for an invalid name, and for `undefined` if there is no default.
+   * - InvalidInput for an invalid name, for a name that differs from the name of its directory, and for `undefined` if there is no default.
    * - ServiceUnavailable after `close`.
    * - The errors of `connect` and `work`.
    */
@@ -148,18 +150,28 @@ class Folder implements Databases {
     }
   }
 
-  /** Open a database. Calls that need it in the meantime wait for the same promise. */
+  /**
+   * Open a database. Calls that come meanwhile wait for the same promise. On a disk that ignores case, `Acme` would open
+   * the directory `acme`, which the caller may not be allowed to use.
+   */
   async #open(name: string): Promise<Namespace> {
     await this.#closing.get(name)
     const { create = false, connect: options } = this.#options
     const path = join(this.#root, ...name.split('/'))
     // A directory without a log is not a root. Opening it would write files there.
-    if (!create && !existsSync(join(path, '_log'))) {
+    const exists = existsSync(join(path, '_log'))
+    const isExact = await hasExactPath(this.#root, name)
+    if (!create && !(exists && isExact)) {
       throw invalidInput(`there is no database ${quote(name)}`, {
         hint: 'create it on the server, or let the server create missing databases: databases(root, { create: true })',
       })
     }
-    return connect(path, { ...options, create })
+    if (!isExact) throw differentName(name)
+    const namespace = await connect(path, { ...options, create })
+    // Another call may have created the directory under another name meanwhile.
+    if (exists || (await hasExactPath(this.#root, name))) return namespace
+    await namespace.close()
+    throw differentName(name)
   }
 
   #closeIdle(): void {
@@ -198,6 +210,13 @@ class Folder implements Databases {
 
 function ignore(): void {}
 
+function differentName(name: string): SheafError {
+  return invalidInput(
+    `the database ${quote(name)} cannot be created: the disk does not distinguish its name from the name of an existing directory`,
+    { hint: 'choose a name that differs in more than upper and lower case or Unicode form' },
+  )
+}
+
 /**
  * Throw InvalidInput for a name that is not a path below the root. A database may be in the directory of another
  * database, so names of Sheaf's own files are refused: `tables`, and names that begin with `_`.
@@ -217,6 +236,12 @@ export function checkDatabase(name: string): void {
   }
   for (const each of names) {
     checkName(each, 'the database')
+    const problem = portabilityProblem(each)
+    if (problem !== undefined) {
+      throw invalidInput(`the database cannot be called ${quote(each)}, which ${problem}`, {
+        hint: 'choose a name that every platform accepts',
+      })
+    }
     if (each.startsWith('_') || each.toLowerCase() === 'tables') {
       throw invalidInput(
         `a database cannot be called ${quote(each)}: databases keep their files under this name`,

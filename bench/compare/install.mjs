@@ -4,11 +4,11 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync }
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { race } from '../../dist/bench/harness.js'
+import { npmCommand } from '../../scripts/npm.mjs'
 import { packages, versionOf } from './packages.mjs'
 import { inScratch } from './scratch.mjs'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
-const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 
 export const bench = {
   name: 'install',
@@ -19,7 +19,7 @@ export const bench = {
   async run({ engines, rounds }) {
     return inScratch(async folder => {
       const figures = {}
-      const pack = run(npm, ['pack', '--json', '--pack-destination', folder], repository)
+      const pack = runNpm(['pack', '--json', '--pack-destination', folder], repository)
       const tarball = join(folder, JSON.parse(pack.stdout)[0].filename)
       const wanted = {
         sheaf: [tarball],
@@ -37,8 +37,7 @@ export const bench = {
           rmSync(path, { recursive: true, force: true })
           mkdirSync(path)
           writeFileSync(join(path, 'package.json'), '{"name":"app","private":true}')
-          return run(
-            npm,
+          return runNpm(
             [...installArguments, ...(name === 'alasql' ? ['--omit=optional'] : []), ...words],
             path,
           )
@@ -76,8 +75,9 @@ const installArguments = [
   '--loglevel=error',
 ]
 
-function run(program, args, cwd) {
-  return spawnSync(program, args, { cwd, encoding: 'utf8', maxBuffer: 1e9 })
+function runNpm(args, cwd) {
+  const [program, ...first] = npmCommand()
+  return spawnSync(program, [...first, ...args], { cwd, encoding: 'utf8', maxBuffer: 1e9 })
 }
 
 function weighed(folder) {

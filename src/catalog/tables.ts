@@ -168,7 +168,11 @@ function checkLocationIsFree(state: CatalogState, location: string): void {
   }
 }
 
-/** Return whether `inner` is the same path as `outer` or is inside it. */
+/**
+ * Return whether `inner` is the same path as `outer` or is inside it. Ignores case, because some disks do: there, `Lake`
+ * and `lake` are one folder.
+ */
 function isAround(outer: string, inner: string): boolean {
-  return `${inner}/`.startsWith(outer.endsWith('/') ? outer : `${outer}/`)
+  const folder = outer.endsWith('/') ? outer : `${outer}/`
+  return `${inner}/`.toLowerCase().startsWith(folder.toLowerCase())
 }

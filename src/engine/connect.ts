@@ -16,6 +16,7 @@ import { parse } from '../protocol/parse.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { FileStore } from '../storage/file-store.js'
 import { MemoryStore } from '../storage/memory-store.js'
+import { networkFileSystemOf } from '../storage/network-file-system.js'
 import { selfTest } from '../storage/self-test.js'
 import { checkFunctions } from '../write/functions.js'
 import { bindOperations, readsOnly } from './handlers.js'
@@ -73,6 +74,7 @@ export async function connect(
   if (options.store !== undefined && !readOnly) await selfTest(store, clock, signal)
   const location = store instanceof FileStore ? resolve(path) : path
   const { onWarning: warn = emitWarning, onMaintenance: report = () => {} } = options
+  if (store instanceof FileStore) warnOfNetwork(location, warn)
   const functions = checkFunctions(options.functions ?? [])
   const { tokenizers = [] } = options
   checkTokenizers(tokenizers)
@@ -130,6 +132,19 @@ function readOnlyError(): SheafError {
 function emitWarning(message: string, cause: unknown): void {
   const detail = cause instanceof Error ? cause.message : String(cause)
   process.emitWarning(`sheaf: ${message}`, { detail })
+}
+
+/** The roots for which this process has warned. */
+const warnedOf = new Set<string>()
+
+/** Warn once per process if a root is on a network file system. */
+function warnOfNetwork(root: string, warn: (message: string, cause: unknown) => void): void {
+  if (warnedOf.has(root)) return
+  const fileSystem = networkFileSystemOf(root)
+  if (fileSystem === null) return
+  warnedOf.add(root)
+  const message = `${quote(root)} is on ${fileSystem}: a read may miss what other machines committed in the last minute`
+  warn(message, new Error('use the root on one machine only, or serve it over HTTP from there'))
 }
 
 async function openStore(

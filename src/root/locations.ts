@@ -3,6 +3,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Json } from '../commit/machine.js'
 import { invalidInput, quote } from '../errors.js'
 import { isKey } from '../storage/key.js'
+import { portabilityProblem } from '../storage/portable-name.js'
 
 /** Maximum characters of a location. The limit keeps the paths of its files valid. */
 const locationMax = 512
@@ -32,6 +33,13 @@ export function folderAt(root: string, location: string): string {
   if (!isKey(folder) || folder.startsWith('_') || folder.length > locationMax) {
     throw invalidInput(`location ${quote(location)} is not the name of a folder for a table`, {
       hint: 'use plain names without . and .. that do not begin with _, and at most 512 characters',
+    })
+  }
+  for (const name of folder.split('/')) {
+    const problem = portabilityProblem(name)
+    if (problem === undefined) continue
+    throw invalidInput(`location ${quote(location)} contains the name ${quote(name)}, which ${problem}`, {
+      hint: 'choose a name that every platform accepts',
     })
   }
   return folder

@@ -5,7 +5,10 @@
  *   unless another file has the name. So a file under its final name is always complete, and no file is overwritten.
  *   (With O_EXCL, readers could see an incomplete file; `rename` would replace files.)
  * - Before a write resolves, the store syncs the directory of the file. When the store uses a directory for the first
- *   time, it also syncs all parents up to the root. Another process may have created them without a sync.
+ *   time, it also syncs all parents up to the root. Another process may have created them without a sync. If the file
+ *   system cannot sync directories, this first sync fails, so nothing is written.
+ * - Windows cannot sync directories. There, the store syncs the file again after it has its final name. That this also
+ *   makes the name durable is plausible, but no test proves it.
  * - A failed sync may have lost data, and the system reports the failure only once. If the sync of the temporary file
  *   fails, nothing was written. If the sync of the directory fails, the file is already visible. Then the store refuses
  *   all further writes until it is opened again.
@@ -46,9 +49,10 @@ import { eachOrAborted } from '../primitives/abort.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
 import { inParallel } from '../primitives/in-parallel.js'
 import { Pacer } from '../primitives/pacer.js'
-import type { MaybePromise } from '../primitives/task.js'
+import { type MaybePromise, whenResolved } from '../primitives/task.js'
 import { Ambiguous, type BlobInfo, type BlobMark, type BlobStore, type ByteRange } from './blob-store.js'
-import { ioError, systemCode } from './io-error.js'
+import { isBusy, isWindows, unlessBusy } from './busy-file.js'
+import { ioError, lacksDirectorySync, systemCode } from './io-error.js'
 import { checkKey, checkPrefix, directoryOf, isKey, temporaryDirectory } from './key.js'
 import { type Processes, systemProcesses } from './processes.js'
 import { checkRange } from './range.js'
@@ -123,6 +127,12 @@ interface ReadGroup {
   readonly isSlow: boolean
 }
 
+/** A blob that is open for reading. `size`: in bytes. */
+interface OpenBlob {
+  readonly fd: number
+  readonly size: number
+}
+
 /** A temporary file in `_tmp/`, which will be linked to its final name. */
 interface Draft {
   readonly path: string
@@ -191,7 +201,7 @@ export class FileStore implements BlobStore {
   }
 
   async get(key: string, signal?: AbortSignal): Promise<Uint8Array | null> {
-    const blob = this.#openBlob(key, signal)
+    const blob = await this.#openBlob(key, signal)
     if (blob === null) return null
     try {
       const bytes = new Uint8Array(blob.size)
@@ -211,18 +221,19 @@ export class FileStore implements BlobStore {
   }
 
   readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): MaybePromise<void> {
-    const blob = this.#openBlob(key, signal)
-    if (blob === null) throw corrupted(`${key} is missing`)
-    let isAsync = false
-    try {
-      for (const { offset, target } of ranges) checkRange(key, blob.size, offset, target.length)
-      const first = this.#readGroup(blob.fd, key, ranges, 0)
-      if (first.next === ranges.length) return
-      isAsync = true
-      return this.#readOthers(blob.fd, key, ranges, first, signal)
-    } finally {
-      if (!isAsync) closeSync(blob.fd)
-    }
+    return whenResolved(this.#openBlob(key, signal), blob => {
+      if (blob === null) throw corrupted(`${key} is missing`)
+      let isAsync = false
+      try {
+        for (const { offset, target } of ranges) checkRange(key, blob.size, offset, target.length)
+        const first = this.#readGroup(blob.fd, key, ranges, 0)
+        if (first.next === ranges.length) return
+        isAsync = true
+        return this.#readOthers(blob.fd, key, ranges, first, signal)
+      } finally {
+        if (!isAsync) closeSync(blob.fd)
+      }
+    })
   }
 
   /**
@@ -297,7 +308,7 @@ export class FileStore implements BlobStore {
   async stat(key: string, signal?: AbortSignal): Promise<BlobInfo | null> {
     signal?.throwIfAborted()
     checkKey(key)
-    return this.#info(key)
+    return unlessBusy(() => this.#info(key), this.#clock, signal)
   }
 
   async *list(prefix: string, startAfter = '', signal?: AbortSignal): AsyncIterable<BlobInfo> {
@@ -316,9 +327,15 @@ export class FileStore implements BlobStore {
     }
   }
 
+  /** Also returns null for a file that another program has open, because a synchronous call cannot wait for it. */
   peek(key: string): BlobMark | null {
     checkKey(key)
-    return this.#stat(key)
+    try {
+      return this.#stat(key)
+    } catch (error) {
+      if (isBusy(error)) return null
+      throw error
+    }
   }
 
   async sync(prefix: string): Promise<void> {
@@ -326,8 +343,11 @@ export class FileStore implements BlobStore {
     const directory = directoryOf(prefix)
     if (this.#failure !== null) throw this.#failure
     try {
-      await syncDirectory(openDirectory(this.#pathOf(directory)))
+      await syncDirectory(openDirectory(this.#pathOf(directory)), this.name)
     } catch (error) {
+      // Such a file system has only blobs that another system wrote.
+      const isUnsupported = error instanceof SheafError && error.code === ErrorCode.Unsupported
+      if (this.#readOnly && isUnsupported) return
       throw ioError(error, 'sync', directory)
     }
   }
@@ -369,10 +389,14 @@ export class FileStore implements BlobStore {
     }
   }
 
-  /** Open a blob for reading. Returns null if the blob does not exist. */
-  #openBlob(key: string, signal: AbortSignal | undefined): { fd: number; size: number } | null {
+  /** Open a blob for reading. Returns null if the blob does not exist. Waits only while another program has the file open. */
+  #openBlob(key: string, signal: AbortSignal | undefined): MaybePromise<OpenBlob | null> {
     signal?.throwIfAborted()
     checkKey(key)
+    return unlessBusy(() => this.#openNow(key), this.#clock, signal)
+  }
+
+  #openNow(key: string): OpenBlob | null {
     let fd: number | null = null
     try {
       if (!this.#hasDirectory(directoryOf(key))) return null
@@ -393,7 +417,7 @@ export class FileStore implements BlobStore {
     allocate: () => Uint8Array,
     signal: AbortSignal | undefined,
   ): Promise<Uint8Array> {
-    const blob = this.#openBlob(key, signal)
+    const blob = await this.#openBlob(key, signal)
     if (blob === null) throw corrupted(`${key} is missing`)
     try {
       checkRange(key, blob.size, offset, length)
@@ -414,7 +438,7 @@ export class FileStore implements BlobStore {
     checkKey(key)
     this.#checkWritable()
     await this.#makeDirectory(directoryOf(key))
-    if (this.#info(key) !== null) return 'taken'
+    if ((await this.stat(key, signal)) !== null) return 'taken'
     const draft = this.#draft(key)
     try {
       await fill(draft.fd)
@@ -438,8 +462,7 @@ export class FileStore implements BlobStore {
     const directory = directoryOf(key)
     try {
       await syncContent(draft.fd)
-      draft.open = false
-      closeSync(draft.fd)
+      if (!isWindows()) closeDraft(draft)
     } catch (error) {
       throw ioError(error, 'write', key)
     }
@@ -453,14 +476,15 @@ export class FileStore implements BlobStore {
     }
     let won = false
     try {
-      won = this.#link(draft, key)
+      won = await unlessBusy(() => this.#link(draft, key), this.#clock, signal)
     } finally {
       if (!won && directoryFd !== null) closeSync(directoryFd)
     }
     if (!won) return 'taken'
-    discard(draft)
     try {
-      await syncDirectory(directoryFd)
+      if (directoryFd === null) await syncAll(draft.fd)
+      discard(draft)
+      await syncDirectory(directoryFd, this.name)
     } catch (error) {
       const cause = ioError(error, 'sync', directory)
       this.#failure = new SheafError(
@@ -505,7 +529,7 @@ export class FileStore implements BlobStore {
       if (!this.#hasDirectory(directory)) {
         throw invalidInput(`${quote(directory)} is a file, but must be a directory`)
       }
-      await syncDirectory(openDirectory(this.#pathOf(parent)))
+      await syncDirectory(openDirectory(this.#pathOf(parent)), this.name)
     } catch (error) {
       if (systemCode(error) === 'ENOENT') this.#forgetDirectories()
       throw ioError(error, 'make', directory)
@@ -528,7 +552,7 @@ export class FileStore implements BlobStore {
       if (entry.endsWith('/')) {
         yield* this.#walk(entry.slice(0, -1), prefix, startAfter, pacer)
       } else {
-        const info = this.#info(entry)
+        const info = await unlessBusy(() => this.#info(entry), this.#clock, pacer.signal)
         if (info !== null) yield info
       }
       await pacer.turn()
@@ -550,10 +574,13 @@ export class FileStore implements BlobStore {
         if (found === null) break
         if (read % listedAtOnce === 0) await pacer.turn()
         const key = directory === '' ? found.name : `${directory}/${found.name}`
-        const entry = found.isDirectory() ? `${key}/` : key
-        const passed = entry <= startAfter && !(found.isDirectory() && startAfter.startsWith(entry))
+        // Windows lists each file with a reparse point as a link, for example a file in OneDrive.
+        const kind = found.isSymbolicLink() ? lstatSync(this.#pathOf(key), quiet) : found
+        const isDirectory = kind?.isDirectory() === true
+        const entry = isDirectory ? `${key}/` : key
+        const passed = entry <= startAfter && !(isDirectory && startAfter.startsWith(entry))
         if (passed || !entry.startsWith(prefix) || !isKey(key)) continue
-        if (found.isFile() || found.isDirectory()) entries.push(entry)
+        if (isDirectory || kind?.isFile()) entries.push(entry)
       }
     } catch (error) {
       if (systemCode(error) === 'ENOENT') return []
@@ -624,7 +651,7 @@ async function makeRoot(path: string): Promise<void> {
   const parent = dirname(path)
   if (parent !== path) await makeRoot(parent)
   makeOne(path)
-  await syncDirectory(openDirectory(parent))
+  await syncDirectory(openDirectory(parent), path)
 }
 
 function makeOne(path: string): void {
@@ -649,10 +676,14 @@ function linksOf({ path }: Draft): number | undefined {
  * remains does no harm.
  */
 function discard(draft: Draft): void {
-  if (draft.open) closeSync(draft.fd)
-  draft.open = false
+  if (draft.open) closeDraft(draft)
   if (draft.named) removeQuietly(draft.path)
   draft.named = false
+}
+
+function closeDraft(draft: Draft): void {
+  draft.open = false
+  closeSync(draft.fd)
 }
 
 function removeQuietly(path: string): void {
@@ -661,18 +692,25 @@ function removeQuietly(path: string): void {
   } catch {}
 }
 
-/**
- * Open a directory to sync it. Returns null on Windows, which cannot sync directories. There, NTFS makes names durable
- * with its journal.
- */
+/** Open a directory to sync it. Returns null on Windows, which cannot sync directories. */
 function openDirectory(path: string): number | null {
-  return process.platform === 'win32' ? null : openSync(path, constants.O_RDONLY)
+  return isWindows() ? null : openSync(path, constants.O_RDONLY)
 }
 
-async function syncDirectory(fd: number | null): Promise<void> {
+/** Sync and close a directory. Throws `Unsupported` if the file system of `root` cannot sync directories. */
+async function syncDirectory(fd: number | null, root: string): Promise<void> {
   if (fd === null) return
   try {
     await syncAll(fd)
+  } catch (error) {
+    if (!lacksDirectorySync(error)) throw error
+    throw unsupported(
+      `${root} is on a file system that cannot sync directories (${systemCode(error)}), so commits would not survive a power loss`,
+      {
+        hint: 'move the root to a local file system, in a container to a volume, or open it with readOnly: true',
+        cause: error,
+      },
+    )
   } finally {
     closeSync(fd)
   }

@@ -38,6 +38,18 @@ export function systemCode(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined
 }
 
+const noDirectorySync: ReadonlySet<string | undefined> = new Set([
+  'EINVAL',
+  'ENOSYS',
+  'ENOTSUP',
+  'EOPNOTSUPP',
+])
+
+/** Return whether a sync of a directory failed because its file system cannot sync directories. */
+export function lacksDirectorySync(error: unknown): boolean {
+  return noDirectorySync.has(systemCode(error))
+}
+
 /**
  * Convert an error of node:fs to a SheafError: `PermissionDenied` if permission is missing, otherwise
  * `ServiceUnavailable`. `action`: a verb that completes "cannot ...". An error that does not come from the system is

@@ -11,7 +11,8 @@ import { basename, dirname, join } from 'node:path'
 import { invalidInput, quote } from '../errors.js'
 import { eachOrAborted } from '../primitives/abort.js'
 import { systemClock } from '../primitives/clock.js'
-import { ioError, systemCode } from './io-error.js'
+import { isWindows, unlessBusy } from './busy-file.js'
+import { ioError, lacksDirectorySync, systemCode } from './io-error.js'
 
 /** Number of bytes per read. */
 const pieceBytes = 256 * 1024
@@ -110,12 +111,15 @@ export async function writeLocalFile(
       await handle.close()
     }
     signal?.throwIfAborted()
-    await rename(draft, target).catch(error => Promise.reject(ioError(error, 'write', path)))
+    // Windows replaces no file that another program has open.
+    await Promise.resolve(unlessBusy(() => rename(draft, target), systemClock, signal)).catch(error =>
+      Promise.reject(ioError(error, 'write', path)),
+    )
   } catch (error) {
     await unlink(draft).catch(() => {})
     throw error
   }
-  await syncDirectory(dirname(target)).catch(error => Promise.reject(ioError(error, 'sync', path)))
+  await syncName(target).catch(error => Promise.reject(ioError(error, 'sync', path)))
   return bytes
 }
 
@@ -151,14 +155,15 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array, path: string): Pr
 }
 
 /**
- * Sync a directory. Does nothing on Windows, which cannot sync directories. There, NTFS makes names durable with its
- * journal.
+ * Sync the name of a file: its directory; on Windows, which cannot sync directories, the file. Ignores that a file system
+ * cannot sync directories, because the file is complete.
  */
-async function syncDirectory(path: string): Promise<void> {
-  if (process.platform === 'win32') return
-  const handle = await open(path, 'r')
+async function syncName(path: string): Promise<void> {
+  const handle = isWindows() ? await open(path, 'r+') : await open(dirname(path), 'r')
   try {
     await handle.sync()
+  } catch (error) {
+    if (!lacksDirectorySync(error)) throw error
   } finally {
     await handle.close()
   }

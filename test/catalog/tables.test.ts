@@ -144,6 +144,19 @@ test('a location that the caller chose is forgotten, not deleted, and no other t
   expect(decideDeclareTable(dropped, ['b'], 'u2', {}, 'mine/a').location).toBe('mine/a')
 })
 
+test('locations that differ only in case overlap, because some disks ignore case', () => {
+  const state = commit(emptyCatalog, 1, decideDeclareTable(emptyCatalog, ['a'], 'u1', {}, 'lake/a'))
+  for (const location of ['Lake/A', 'LAKE', 'lake/A/b', 'Tables/u1', 'TABLES']) {
+    expect(() => decideDeclareTable(state, ['b'], 'u2', {}, location), location).toThrow(
+      expect.objectContaining({
+        code: 13,
+        message: expect.stringContaining(`location "${location}" overlaps`),
+      }),
+    )
+  }
+  expect(decideDeclareTable(state, ['b'], 'u2', {}, 'Lake/B').location).toBe('Lake/B')
+})
+
 test('properties are merged by key, up to 64 KiB', () => {
   const head = findTable(declared, ['t'])
   expect(decideProps(head, { a: 'b' })).toEqual([])

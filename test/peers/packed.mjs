@@ -4,13 +4,14 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { npmCommand } from '../../scripts/npm.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
-const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 
 function runNpm(words, cwd) {
-  const options = { cwd, stdio: ['ignore', 'ignore', 'inherit'], shell: process.platform === 'win32' }
-  return spawnSync(npm, [...words, '--loglevel=error'], { ...options, timeout: 200_000 }).status === 0
+  const [program, ...first] = npmCommand()
+  const options = { cwd, stdio: ['ignore', 'ignore', 'inherit'], timeout: 200_000 }
+  return spawnSync(program, [...first, ...words, '--loglevel=error'], options).status === 0
 }
 
 /** Install the packed package and the packages that `folder/package.json` names. Returns false if that is not possible. */

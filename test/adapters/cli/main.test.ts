@@ -222,6 +222,13 @@ describe('sheaf serve', () => {
     expect(await second.exit).toEqual([0, null])
   })
 
+  test('a closed terminal stops it like SIGTERM, also if nobody reads its messages', async () => {
+    const { child, exit } = await serve(freshRoot(), '--log', 'text')
+    child.stderr.destroy()
+    child.kill('SIGHUP')
+    expect(await exit).toEqual([0, null])
+  })
+
   test('a port in use exits with 1 and says what to do', async () => {
     const { url } = await serve(freshRoot())
     const result = run('serve', freshRoot(), '--port', new URL(url).port)

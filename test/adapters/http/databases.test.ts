@@ -122,6 +122,14 @@ describe('databases', () => {
     '%2e%2e',
     'x'.repeat(256),
     'a/'.repeat(20),
+    'CON',
+    'a/nul.txt',
+    'LPT\u00b9',
+    'a.',
+    'a ',
+    'x:y',
+    'acme::$INDEX_ALLOCATION',
+    'a*',
   ])('%j is no name', async name => {
     const all = open({ create: true })
     await expect(all.use(name, async () => {})).rejects.toMatchObject({ code: ErrorCode.InvalidInput })

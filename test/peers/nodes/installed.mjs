@@ -3,10 +3,10 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { npmCommand } from '../../../scripts/npm.mjs'
 
 const here = dirname(fileURLToPath(import.meta.url))
 const installMs = 150_000
-const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 
 /** The oldest version that is supported, and the newest of each later line. */
 export const versions = ['20.15.0', '22.23.3', '24.21.0']
@@ -25,12 +25,8 @@ export function installed(version) {
     mkdirSync(folder, { recursive: true })
     writeFileSync(join(folder, 'package.json'), '{ "private": true }')
     const words = ['install', `node@${version}`, '--no-audit', '--no-fund', '--loglevel=error']
-    spawnSync(npm, words, {
-      cwd: folder,
-      stdio: 'ignore',
-      timeout: installMs,
-      shell: process.platform === 'win32',
-    })
+    const [npm, ...first] = npmCommand()
+    spawnSync(npm, [...first, ...words], { cwd: folder, stdio: 'ignore', timeout: installMs })
   }
   const { status, stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' })
   return status === 0 && stdout.trim() === `v${version}` ? program : null

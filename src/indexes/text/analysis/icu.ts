@@ -1,15 +1,27 @@
 /** Provides a tokenizer for scripts without spaces. It uses the dictionaries of ICU (Unicode Standard Annex 29). */
 import type { BaseTokenizer } from './base-tokenizer.js'
 
+/** A text of several words for each dictionary of ICU, by the scripts that the dictionary covers. */
+const samples = {
+  cjk: '東京都は日本の首都です',
+  khmer: 'ភាសាខ្មែរជាភាសា',
+  lao: 'ພາສາລາວເປັນພາສາ',
+  myanmar: 'မြန်မာဘာသာစကား',
+  thai: 'ภาษาไทยเป็นภาษาที่สวยงาม',
+}
+
 /**
  * Return a tokenizer whose tokens are the words of `Intl.Segmenter`. Its identity contains the versions of ICU and
  * Unicode, because the dictionaries differ between versions. The locale is fixed, because the dictionaries do not
- * depend on it.
+ * depend on it. Some systems package Node without dictionaries, for example Alpine Linux. The identity then names the
+ * missing dictionaries.
  */
 export function icuTokenizer(): BaseTokenizer {
   const segmenter = new Intl.Segmenter('en', { granularity: 'word' })
+  const missing = missingDictionaries(segmenter)
+  const without = missing.length === 0 ? '' : ` without:${missing.join(',')}`
   return {
-    identity: `icu/1 icu:${process.versions.icu} unicode:${process.versions.unicode}`,
+    identity: `icu/1 icu:${process.versions.icu} unicode:${process.versions.unicode}${without}`,
     ascii: null,
     cut: (text, take) => {
       let position = 0
@@ -22,6 +34,16 @@ export function icuTokenizer(): BaseTokenizer {
       }
     },
   }
+}
+
+/** Return the scripts without a dictionary. Without it, a text is one word, or each character is one. */
+function missingDictionaries(segmenter: Intl.Segmenter): string[] {
+  const characters = new Intl.Segmenter('en', { granularity: 'grapheme' })
+  const count = (by: Intl.Segmenter, text: string) => [...by.segment(text)].length
+  return Object.entries(samples).flatMap(([script, text]) => {
+    const words = count(segmenter, text)
+    return words > 1 && words < count(characters, text) ? [] : [script]
+  })
 }
 
 /**

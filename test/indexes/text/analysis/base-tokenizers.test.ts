@@ -1,5 +1,5 @@
 /** Where texts are cut. */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { SheafError } from '../../../../src/errors.js'
 import { connect, tokenize } from '../../../../src/index.js'
 import type { CustomTokenizer } from '../../../../src/indexes/text/analysis/analyzer.js'
@@ -111,6 +111,7 @@ describe('ngram', () => {
 })
 
 describe('icu', () => {
+  const characters = new Intl.Segmenter('en', { granularity: 'grapheme' })
   test('finds words in text without spaces', () => {
     expect(words('東京都は、日本の首都です。', 'icu')).toEqual(
       expect.arrayContaining(['日本', '首都', 'です']),
@@ -133,6 +134,23 @@ describe('icu', () => {
   test('says which dictionaries it has', () => {
     const { identity } = baseTokenizerOf({ ...defaultTextOptions, baseTokenizer: 'icu' }, [])
     expect(identity).toBe(`icu/1 icu:${process.versions.icu} unicode:${process.versions.unicode}`)
+  })
+  test.each([
+    ['one word per text', (text: string) => [text]],
+    ['one word per character', (text: string) => characters.segment(text)],
+  ])('names the dictionaries that this Node does not have: %s', (_, cut) => {
+    const { identity: complete } = baseTokenizerOf({ ...defaultTextOptions, baseTokenizer: 'icu' }, [])
+    const original = Intl.Segmenter.prototype.segment
+    const spy = vi.spyOn(Intl.Segmenter.prototype, 'segment').mockImplementation(function (
+      this: Intl.Segmenter,
+      text,
+    ) {
+      const lacks = this.resolvedOptions().granularity === 'word' && /[ก-๛一-鿿]/u.test(text)
+      return (lacks ? cut(text) : original.call(this, text)) as Intl.Segments
+    })
+    const { identity } = baseTokenizerOf({ ...defaultTextOptions, baseTokenizer: 'icu' }, [])
+    spy.mockRestore()
+    expect(identity).toBe(`${complete} without:cjk,thai`)
   })
 })
 
