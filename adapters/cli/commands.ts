@@ -88,6 +88,7 @@ Every user of the machine can read secrets on a command line: give them in a fil
         type: 'count',
         help: 'calls in progress per caller (default no limit of its own)',
       },
+      'max-streams': { type: 'count', help: 'open streams of changes (default 256)' },
       'request-timeout': { type: 'time', positive: true, help: 'longest time for a call (default forever)' },
       'pause-timeout': {
         type: 'time',

@@ -1,4 +1,4 @@
-/** Limits the calls in progress. */
+/** Limits the calls in progress and the open streams. */
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import type { Limits } from './limits.js'
 
@@ -15,20 +15,36 @@ const addressShare = 1 / 8
 export class Admission {
   readonly #calls: Places
   readonly #unidentified: Places
+  readonly #streams: Places
 
-  constructor({ inFlight, inFlightPerCaller }: Pick<Limits, 'inFlight' | 'inFlightPerCaller'>) {
-    this.#calls = new Places(inFlight, inFlightPerCaller)
+  constructor({
+    inFlight,
+    inFlightPerCaller,
+    openStreams,
+  }: Pick<Limits, 'inFlight' | 'inFlightPerCaller' | 'openStreams'>) {
+    this.#calls = new Places('calls in progress', inFlight, inFlightPerCaller)
     const perAddress = Math.max(1, Math.floor(inFlight * addressShare))
-    this.#unidentified = new Places(inFlight, Math.min(inFlightPerCaller, perAddress))
+    this.#unidentified = new Places('calls in progress', inFlight, Math.min(inFlightPerCaller, perAddress))
+    this.#streams = new Places('open streams', openStreams, inFlightPerCaller)
   }
 
   get inFlight(): number {
     return this.#calls.taken
   }
 
+  /** The number of open streams. */
+  get streams(): number {
+    return this.#streams.taken
+  }
+
   /** Take a place for a call. Throws ServiceUnavailable if all are taken, Throttling if this caller has too many. */
   enter(caller: string): Leave {
     return this.#calls.enter(caller)
+  }
+
+  /** Take a place for an open stream. Throws what `enter` throws. */
+  enterStream(caller: string): Leave {
+    return this.#streams.enter(caller)
   }
 
   /** Take a place for reading the body of an unidentified caller. Throws what `enter` throws. */
@@ -39,11 +55,14 @@ export class Admission {
 
 class Places {
   taken = 0
+  readonly #what: string
   readonly #most: number
   readonly #mostPerCaller: number
   readonly #byCaller = new Map<string, number>()
 
-  constructor(most: number, mostPerCaller: number) {
+  /** `what`: what takes the places, in messages. */
+  constructor(what: string, most: number, mostPerCaller: number) {
+    this.#what = what
     this.#most = most
     this.#mostPerCaller = mostPerCaller
   }
@@ -52,7 +71,7 @@ class Places {
     if (this.taken >= this.#most) {
       throw new SheafError(
         ErrorCode.ServiceUnavailable,
-        `the server has ${this.#most} calls in progress, its limit`,
+        `the server has ${this.#most} ${this.#what}, its limit`,
         {
           hint: 'try again later',
         },
@@ -60,7 +79,7 @@ class Places {
     }
     const own = this.#byCaller.get(caller) ?? 0
     if (own >= this.#mostPerCaller) {
-      throw new SheafError(ErrorCode.Throttling, `this caller has ${own} calls in progress, its limit`, {
+      throw new SheafError(ErrorCode.Throttling, `this caller has ${own} ${this.#what}, its limit`, {
         hint: 'wait for one of them to end',
       })
     }

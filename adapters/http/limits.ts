@@ -28,6 +28,11 @@ export interface Limits {
   readonly inFlight: number
   /** Calls in progress of one caller, by principal or else by address; above it 429. Default: no limit besides `inFlight`. */
   readonly inFlightPerCaller: number
+  /**
+   * Open streams of changes of all callers; above it 503. Default 256. An open stream is not a call in progress, but `inFlightPerCaller` also
+   * limits the streams of one caller.
+   */
+  readonly openStreams: number
   /** Longest time for a call, milliseconds, whatever the client asks for in `x-request-timeout-ms`; above it 503. Default: no limit. */
   readonly requestMs: number
   /** Longest pause of a client in sending (408) or reading, milliseconds; after it the connection ends. Default 60 s. */
@@ -46,6 +51,7 @@ export const limitsShape = options<Partial<Limits>>()({
   connections: amount,
   inFlight: amount,
   inFlightPerCaller: amount,
+  openStreams: amount,
   requestMs: amount,
   pauseMs: amount,
 })
@@ -60,6 +66,7 @@ const defaults: Limits = {
   connections: 10_000,
   inFlight: 1024,
   inFlightPerCaller: Number.POSITIVE_INFINITY,
+  openStreams: 256,
   requestMs: Number.POSITIVE_INFINITY,
   pauseMs: 60_000,
 }

@@ -4,6 +4,7 @@ export const arrowFile = 'application/vnd.apache.arrow.file'
 export const arrowStream = 'application/vnd.apache.arrow.stream'
 export const jsonText = 'application/json'
 export const csvText = 'text/csv'
+export const eventStream = 'text/event-stream'
 /** The names of JSON objects, one per line. None is registered. */
 export const jsonLines: readonly string[] = [
   'application/x-ndjson',

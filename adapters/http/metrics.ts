@@ -21,6 +21,7 @@ interface Durations {
 /** The values that are read when the metrics are requested. */
 interface Moment {
   readonly inFlight: number
+  readonly streams: number
   readonly connections: number
   readonly stats: RootStats | undefined
 }
@@ -54,7 +55,7 @@ export class Metrics {
     this.#connectionsRefused++
   }
 
-  text({ inFlight, connections, stats }: Moment): string {
+  text({ inFlight, streams, connections, stats }: Moment): string {
     const { rss, heapUsed, external } = process.memoryUsage()
     return [
       family('sheaf_http_requests_total', 'counter', 'Requests answered.', this.#requestSamples()),
@@ -67,6 +68,7 @@ export class Metrics {
       plain('sheaf_http_received_bytes_total', 'counter', 'Bytes of request bodies.', this.#bytesIn),
       plain('sheaf_http_sent_bytes_total', 'counter', 'Bytes of reply bodies.', this.#bytesOut),
       plain('sheaf_http_in_flight', 'gauge', 'Calls in progress.', inFlight),
+      plain('sheaf_http_streams', 'gauge', 'Open streams of changes.', streams),
       plain('sheaf_http_connections', 'gauge', 'Open connections.', connections),
       plain(
         'sheaf_http_connections_refused_total',

@@ -87,8 +87,8 @@ export interface RequestRecord {
   /** Empty, like `path`, if the bytes received are not HTTP. */
   readonly method: string
   readonly path: string
-  /** Absent if the path names no operation. */
-  readonly operation?: OperationName | undefined
+  /** `tableChanges`: a stream of changes. Absent if the path names no operation. */
+  readonly operation?: OperationName | 'tableChanges' | undefined
   readonly status: number
   /** Name of the caller; absent without `auth`, and if the caller was not admitted. */
   readonly principal?: string | undefined

@@ -10,6 +10,8 @@ const timeoutHeader = 'x-request-timeout-ms'
 interface Patience {
   /** Return the signal of the call; call it once. A read is aborted when its client is gone, any call when its time is up. */
   readonly signal: (access: OperationEntry['access']) => AbortSignal | undefined
+  /** Let the call take any time from now on. The signal still fires when the client is gone. */
+  readonly extend: () => void
   /** Note that the call is over. */
   readonly end: () => void
 }
@@ -22,6 +24,7 @@ export function patienceFor(request: IncomingMessage, requestMs: number): Patien
   const status = asked === ms ? 408 : 503
   const isEndless = ms > longestTimerMs
   let end: (() => void) | undefined
+  let timer: NodeJS.Timeout | undefined
   return {
     signal: access => {
       const gone = access === 'read' ? endOf(request.socket) : undefined
@@ -29,7 +32,7 @@ export function patienceFor(request: IncomingMessage, requestMs: number): Patien
       const timeIsUp = () => callTimedOut(ms, access, status)
       if (ms === 0) return AbortSignal.abort(timeIsUp())
       const controller = new AbortController()
-      const timer = setTimeout(() => controller.abort(timeIsUp()), ms)
+      timer = setTimeout(() => controller.abort(timeIsUp()), ms)
       const abort = () => controller.abort(gone?.reason)
       if (gone?.aborted) abort()
       else gone?.addEventListener('abort', abort)
@@ -41,6 +44,7 @@ export function patienceFor(request: IncomingMessage, requestMs: number): Patien
       }
       return controller.signal
     },
+    extend: () => clearTimeout(timer),
     end: () => end?.(),
   }
 }

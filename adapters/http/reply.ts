@@ -4,6 +4,8 @@ import { compressorOf } from '../../src/arrow/compress.js'
 import { concatChunks } from '../../src/arrow/encode-ipc.js'
 import { recodeIpcFile } from '../../src/arrow/recode-ipc.js'
 import type { SheafError } from '../../src/errors.js'
+import { whenAborted, within } from '../../src/primitives/abort.js'
+import { systemClock } from '../../src/primitives/clock.js'
 import { Pacer } from '../../src/primitives/pacer.js'
 import type { ArrowReply } from '../../src/protocol/calls.js'
 import { errorBody } from '../../src/protocol/errors-wire.js'
@@ -16,7 +18,7 @@ import type { RequestBody } from './body.js'
 import { encoded } from './content-coding.js'
 import { bodyIn, type Dialect, errorIn } from './dialect.js'
 import { first, longestTimerMs } from './events.js'
-import { jsonText } from './media-types.js'
+import { eventStream, jsonText } from './media-types.js'
 
 /**
  * Sent with every reply. LanceDB's client decides by the version what the server supports: full-text queries (0.3.0), large writes in parts
@@ -40,6 +42,8 @@ export interface HttpReply {
   readonly body: string | readonly Uint8Array[]
   /** The bytes after the chunks, produced while they are sent. */
   readonly rest?: AsyncIterable<Uint8Array> | undefined
+  /** When it fires, the reply ends at once, also if the client has not read all bytes. */
+  readonly until?: AbortSignal | undefined
 }
 
 export function jsonReply(status: number, body: unknown, headers: HeaderFields = []): HttpReply {
@@ -114,6 +118,14 @@ export function textReply(
   return coded({ status: 200, headers, ...rows }, wanted)
 }
 
+/** Return the reply with server-sent events. It ends at once when `until` fires. */
+export function eventsReply(rest: AsyncIterable<Uint8Array>, until: AbortSignal): HttpReply {
+  const noStore = ['cache-control', 'no-store', 'x-content-type-options', 'nosniff']
+  // nginx must not collect events before it sends them.
+  const headers = ['content-type', eventStream, ...noStore, 'x-accel-buffering', 'no']
+  return { status: 200, headers, body: [], rest, until }
+}
+
 /** Return the reply for an error. `instance`: path of the request. */
 export function errorReply(
   cause: SheafError,
@@ -180,6 +192,13 @@ export async function send(
     if (socket.writableLength === 0) return
   }
   const gone = first([response, 'close'], [socket, 'close'])
+  if (reply.until !== undefined) {
+    const forget = whenAborted(reply.until, () => {
+      const isUnread = response.writableNeedDrain || (response.writableEnded && !response.writableFinished)
+      if (isUnread) response.destroy()
+    })
+    void gone.then(forget)
+  }
   // The server sets the timeout again for the next request.
   socket.setTimeout(Math.min(pauseMs, longestTimerMs))
   if (response.writableEnded) return gone
@@ -206,8 +225,15 @@ export async function send(
     await discard(request, pauseMs)
   }
   response.end()
+  if (reply.until?.aborted === true) {
+    await within(systemClock, lastBytesMs, gone)
+    if (!response.writableFinished) response.destroy()
+  }
   await gone
 }
+
+/** How long a client may take to read the end of a reply that `until` has ended, milliseconds. */
+const lastBytesMs = 100
 
 /** A reply up to this size is sent in one piece: sending small chunks costs more than joining them. */
 const atOnceBytes = 64 * 1024

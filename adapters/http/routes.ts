@@ -16,6 +16,8 @@ export type Found =
       /** Whether the query parameters are the request (`rowsRoute`). */
       readonly isRows: boolean
     }
+  /** The change feed of a table. Callers need the permission for `queryTable`. */
+  | { readonly kind: 'changes'; readonly segments: Readonly<Record<string, string>> }
   /** A route that some client has, and that no operation serves. */
   | { readonly kind: 'unserved' }
   | { readonly kind: 'wrong-method'; readonly allowed: readonly string[] }
@@ -26,7 +28,7 @@ interface Template {
   readonly segments: readonly string[]
   /** Null for a route that no operation serves. */
   readonly operation: OperationName | null
-  readonly isRows: boolean
+  readonly serves: 'operation' | 'rows' | 'changes'
 }
 
 /** Templates with the same number of segments: by their last segment if it is a literal, and those that end with a placeholder. */
@@ -35,9 +37,13 @@ interface TemplateGroup {
   readonly others: readonly Template[]
 }
 
-function templateOf(route: Route, operation: OperationName | null, isRows = false): Template {
+function templateOf(
+  route: Route,
+  operation: OperationName | null,
+  serves: Template['serves'] = 'operation',
+): Template {
   const [method, path] = route.split(' ') as [string, string]
-  return { method, segments: path.split('/'), operation, isRows }
+  return { method, segments: path.split('/'), operation, serves }
 }
 
 function groupTemplates(templates: readonly Template[]): TemplateGroup {
@@ -58,13 +64,20 @@ function isPlaceholder(segment: string): boolean {
 
 const templates = [
   ...(Object.entries(operations) as [OperationName, OperationEntry][]).flatMap(
-    ([name, { routes, bytesRoute, rowsRoute }]) => [
+    ([name, { routes, bytesRoute, rowsRoute, changesRoute }]) => [
       ...[...routes, ...(bytesRoute === undefined ? [] : [bytesRoute])].map(route => templateOf(route, name)),
-      ...(rowsRoute === undefined ? [] : [templateOf(rowsRoute, name, true)]),
+      ...(rowsRoute === undefined ? [] : [templateOf(rowsRoute, name, 'rows')]),
+      ...(changesRoute === undefined ? [] : changesTemplates(changesRoute, name)),
     ],
   ),
   ...unservedRoutes.map(route => templateOf(route, null)),
 ]
+
+/** HEAD asks whether a stream would begin. */
+function changesTemplates(route: Route, name: OperationName): Template[] {
+  const template = templateOf(route, name, 'changes')
+  return [template, { ...template, method: 'HEAD' }]
+}
 
 /** The templates by their number of segments. */
 const groups = new Map(
@@ -86,8 +99,9 @@ export function findRoute(method: string, path: string): Found {
     return { kind: 'wrong-method', allowed: [...new Set(matching.map(template => template.method))] }
   }
   if (found.operation === null) return { kind: 'unserved' }
-  const { operation: name, isRows } = found
-  return { kind: 'operation', name, segments: filled(found, segments), isRows }
+  const { operation: name, serves } = found
+  if (serves === 'changes') return { kind: 'changes', segments: filled(found, segments) }
+  return { kind: 'operation', name, segments: filled(found, segments), isRows: serves === 'rows' }
 }
 
 const none: TemplateGroup = { byLast: new Map(), others: [] }

@@ -33,7 +33,7 @@ import { Pages } from './pages.js'
 export interface HttpServer {
   /** URL of the server, base path included. */
   readonly url: string
-  /** Accept no more connections. Resolves when all requests that have begun are answered. */
+  /** Accept no more connections, and end the open streams of changes. Resolves when all requests that have begun are answered. */
   close(): Promise<void>
 }
 
@@ -71,7 +71,7 @@ export interface HttpHandler {
    * its head.
    */
   fetch(request: Request): Promise<Response>
-  /** Resolves when all requests that have begun are answered. */
+  /** End the open streams of changes. Resolves when all requests that have begun are answered. */
   close(): Promise<void>
 }
 
@@ -136,6 +136,7 @@ class ServerParts implements Answering {
   readonly system: Answering['system']
   readonly listener: Listener
   readonly #metrics = new Metrics()
+  readonly #closing = new AbortController()
   readonly #logger: ServeOptions['logger']
   #closed: Promise<void> | undefined
 
@@ -163,6 +164,7 @@ class ServerParts implements Answering {
       metrics: () =>
         this.#metrics.text({
           inFlight: this.admission.inFlight,
+          streams: this.admission.streams,
           connections: listener.connections,
           stats: statsOf(served),
         }),
@@ -178,7 +180,12 @@ class ServerParts implements Answering {
     } catch {}
   }
 
+  get closing(): AbortSignal {
+    return this.#closing.signal
+  }
+
   close(): Promise<void> {
+    this.#closing.abort()
     this.#closed ??= this.listener.close().then(() => this.#metrics.close())
     return this.#closed
   }

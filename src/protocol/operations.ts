@@ -151,6 +151,8 @@ export interface OperationEntry {
   readonly bytesRoute?: Route
   /** A GET route whose query parameters are the request, for clients that only have a URL. */
   readonly rowsRoute?: Route
+  /** A GET route whose reply is the change feed of the table as server-sent events. */
+  readonly changesRoute?: Route
   /** Whether the rows of the reply may be text: JSON, JSON lines or CSV. */
   readonly rowsAsText?: true
   /** Request fields that are query parameters. If a JSON body has the same field, the body takes precedence. */
@@ -427,6 +429,7 @@ export const operations = {
     doc: 'Searches by vector, full text and SQL filter.',
     routes: ['POST /v1/table/{id}/query'],
     rowsRoute: 'GET /v1/table/{id}/rows',
+    changesRoute: 'GET /v1/table/{id}/changes',
     rowsAsText: true,
     request: queryRequest,
     reply: 'arrow',
