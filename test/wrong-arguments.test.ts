@@ -186,6 +186,8 @@ const searchMethods = {
   toArray: [options],
   first: [options],
   count: [options],
+  page: [options],
+  prepare: [],
   toArrow: [options],
   toIpc: [options],
   batches: [options],

@@ -95,6 +95,7 @@ Every user of the machine can read secrets on a command line, so pass them in a 
         type: 'count',
         help: 'maximum number of calls in progress per caller (default no separate limit)',
       },
+      'max-streams': { type: 'count', help: 'maximum number of open streams of changes (default 256)' },
       'request-timeout': { type: 'time', positive: true, help: 'time limit for a call (default forever)' },
       'pause-timeout': {
         type: 'time',

@@ -121,6 +121,7 @@ function limitsOf(command: Call<'serve'>): Partial<Limits> {
     connections: command.maxConnections,
     inFlight: command.maxInFlight,
     inFlightPerCaller: command.maxInFlightPerCaller,
+    openStreams: command.maxStreams,
     requestMs: command.requestTimeout,
     pauseMs: command.pauseTimeout,
   }

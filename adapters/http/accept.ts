@@ -71,8 +71,8 @@ export function wantedOf(
   const choices = choicesIn(headers.accept)
   if (choices.length === 0 || reply === 'empty') return usual(order[0]!)
   if (reply === 'json' || reply === 'integer' || reply === 'text') {
-    if (weightOf(choices, jsonText).weight > 0) return usual('json')
-    throw notAcceptable(headers.accept!, [jsonText])
+    checkAccepted(headers.accept, jsonText)
+    return usual('json')
   }
   let best: Offer | undefined
   for (const form of takesText ? order : arrowForms) {
@@ -91,6 +91,12 @@ export function wantedOf(
   if (isTextForm(best.form)) return { ...usual(best.form), type: best.type }
   const codec = codecOf(best.parameters)
   return { ...usual(best.form), codec, coding: codec === undefined ? coding : undefined }
+}
+
+/** Throw Unsupported with status 406 if the field Accept does not allow the only type of a reply. */
+export function checkAccepted(accept: string | undefined, type: string): void {
+  const choices = choicesIn(accept)
+  if (choices.length > 0 && weightOf(choices, type).weight === 0) throw notAcceptable(accept!, [type])
 }
 
 /** A form that the server offers, with the weight that the client gives it. */

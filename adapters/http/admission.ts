@@ -1,4 +1,4 @@
-/** Limits the number of calls in progress. */
+/** Limits the calls in progress and the open streams. */
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import type { Limits } from './limits.js'
 
@@ -16,15 +16,26 @@ const addressShare = 1 / 8
 export class Admission {
   readonly #calls: Places
   readonly #unidentified: Places
+  readonly #streams: Places
 
-  constructor({ inFlight, inFlightPerCaller }: Pick<Limits, 'inFlight' | 'inFlightPerCaller'>) {
-    this.#calls = new Places(inFlight, inFlightPerCaller)
+  constructor({
+    inFlight,
+    inFlightPerCaller,
+    openStreams,
+  }: Pick<Limits, 'inFlight' | 'inFlightPerCaller' | 'openStreams'>) {
+    this.#calls = new Places('calls in progress', inFlight, inFlightPerCaller)
     const perAddress = Math.max(1, Math.floor(inFlight * addressShare))
-    this.#unidentified = new Places(inFlight, Math.min(inFlightPerCaller, perAddress))
+    this.#unidentified = new Places('calls in progress', inFlight, Math.min(inFlightPerCaller, perAddress))
+    this.#streams = new Places('open streams', openStreams, inFlightPerCaller)
   }
 
   get inFlight(): number {
     return this.#calls.taken
+  }
+
+  /** The number of open streams. */
+  get streams(): number {
+    return this.#streams.taken
   }
 
   /**
@@ -35,6 +46,11 @@ export class Admission {
     return this.#calls.enter(caller)
   }
 
+  /** Take a place for an open stream. Throws what `enter` throws. */
+  enterStream(caller: string): Leave {
+    return this.#streams.enter(caller)
+  }
+
   /** Take a place while the server reads the body of an unidentified caller. Throws the same errors as `enter`. */
   enterUnidentified(address: string): Leave {
     return this.#unidentified.enter(address)
@@ -43,11 +59,14 @@ export class Admission {
 
 class Places {
   taken = 0
+  readonly #what: string
   readonly #limit: number
   readonly #limitPerCaller: number
   readonly #byCaller = new Map<string, number>()
 
-  constructor(limit: number, limitPerCaller: number) {
+  /** `what`: the thing that takes places, as a plural noun for messages. */
+  constructor(what: string, limit: number, limitPerCaller: number) {
+    this.#what = what
     this.#limit = limit
     this.#limitPerCaller = limitPerCaller
   }
@@ -56,7 +75,7 @@ class Places {
     if (this.taken >= this.#limit) {
       throw new SheafError(
         ErrorCode.ServiceUnavailable,
-        `the server has ${this.#limit} calls in progress, which is its limit`,
+        `the server has ${this.#limit} ${this.#what}, which is its limit`,
         {
           hint: 'try again later',
         },
@@ -64,13 +83,9 @@ class Places {
     }
     const own = this.#byCaller.get(caller) ?? 0
     if (own >= this.#limitPerCaller) {
-      throw new SheafError(
-        ErrorCode.Throttling,
-        `this caller has ${own} calls in progress, which is its limit`,
-        {
-          hint: 'wait for one of them to end',
-        },
-      )
+      throw new SheafError(ErrorCode.Throttling, `this caller has ${own} ${this.#what}, which is its limit`, {
+        hint: 'wait for one of them to end',
+      })
     }
     this.taken++
     this.#byCaller.set(caller, own + 1)

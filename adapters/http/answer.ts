@@ -10,9 +10,10 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
+import { whenAborted } from '../../src/primitives/abort.js'
 import type { OperationName } from '../../src/protocol/operations.js'
 import { presentable } from '../calls.js'
-import type { Admission } from './admission.js'
+import type { Admission, Leave } from './admission.js'
 import { RequestBody } from './body.js'
 import type { Handling } from './handling.js'
 import type { Limits } from './limits.js'
@@ -35,6 +36,8 @@ export interface Answering {
   readonly system: System
   readonly handling: Handling
   readonly admission: Admission
+  /** Fires when the server begins to close. */
+  readonly closing: AbortSignal
   /** Count and log a request. Never throws. */
   readonly log: (record: RequestRecord) => void
 }
@@ -115,16 +118,35 @@ export class Answer {
     return this.#found.kind === 'operation' ? this.#found.name : undefined
   }
 
+  get #recordedAs(): RequestRecord['operation'] {
+    return this.#found.kind === 'changes' ? 'tableChanges' : this.#operation
+  }
+
   /** Let `Handling` answer the request. The place and the timers of the call are freed after the reply is sent. */
   #call(): Promise<HttpReply> {
-    const { limits, admission, handling } = this.#server
+    const { limits, admission, handling, closing } = this.#server
     const request = this.#request
     const atEnd = this.#atEnd
     const patience = patienceFor(request, limits.requestMs)
     atEnd.push(patience.end)
     const address = `address ${request.socket.remoteAddress}`
-    const admit = (principal: string | undefined): undefined =>
-      void atEnd.push(admission.enter(principal === undefined ? address : `principal ${principal}`))
+    const callerOf = (principal: string | undefined) =>
+      principal === undefined ? address : `principal ${principal}`
+    let leave: Leave | undefined
+    const admit = (principal: string | undefined): undefined => {
+      leave = admission.enter(callerOf(principal))
+      atEnd.push(leave)
+    }
+    const becomeStream = (principal: string | undefined, gone: AbortSignal) => {
+      atEnd.push(admission.enterStream(callerOf(principal)))
+      leave?.()
+      patience.extend()
+      const end = new AbortController()
+      const abort = () => end.abort()
+      atEnd.push(whenAborted(closing, abort), whenAborted(gone, abort), abort)
+      if (closing.aborted || gone.aborted) abort()
+      return end.signal
+    }
     return handling.reply({
       request,
       body: this.#body,
@@ -133,6 +155,11 @@ export class Answer {
       signal: patience.signal,
       admit,
       admitUnidentified: () => admission.enterUnidentified(address),
+      becomeStream,
+      isClosing: () => closing.aborted,
+      failed: cause => {
+        this.#error = cause
+      },
       ended: () => new Promise<void>(resolve => atEnd.push(resolve)),
       particulars: this.#particulars,
     })
@@ -146,7 +173,7 @@ export class Answer {
     this.#server.log({
       method: this.#request.method ?? '',
       path: this.#target.path,
-      operation: this.#operation,
+      operation: this.#recordedAs,
       status,
       principal: principal?.name,
       database,

@@ -50,7 +50,7 @@ export interface Databases {
    */
   use<T>(
     name: string | undefined,
-    work: (operations: Operations, namespace: Pick<Namespace, 'tableAt'>) => Promise<T>,
+    work: (operations: Operations, namespace: Pick<Namespace, 'tableAt' | 'watch'>) => Promise<T>,
   ): Promise<T>
   /** Accept no more work. Resolves when all work is done and all databases are closed. */
   close(): Promise<void>

@@ -4,23 +4,27 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { isDeepStrictEqual } from 'node:util'
+import { bindToTable } from '../../src/client/bind-to-table.js'
+import type { Watch } from '../../src/client/changes.js'
 import { ErrorCode, invalidInput, SheafError, unsupported } from '../../src/errors.js'
 import type { RootStats } from '../../src/index.js'
 import { lazyImport } from '../../src/lazy-import.js'
 import {
   type ArrowReply,
   type CallOptions,
+  type OperationOptions,
   type Operations,
   parseRequest,
   type ServerCallOptions,
   type UploadLimits,
 } from '../../src/protocol/calls.js'
 import { columnsInArrow } from '../../src/protocol/columns-in-arrow.js'
+import { errorBody } from '../../src/protocol/errors-wire.js'
 import { type OperationEntry, type OperationName, operations } from '../../src/protocol/operations.js'
 import { readRequest } from '../../src/protocol/wire.js'
-import { type Call, carryOut } from '../calls.js'
+import { type Call, carryOut, presentable } from '../calls.js'
 import { UploadMemory } from '../upload-memory.js'
-import { isTextForm, type RowForm, rowForms, wantedOf } from './accept.js'
+import { checkAccepted, isTextForm, type RowForm, rowForms, wantedOf } from './accept.js'
 import type { Leave } from './admission.js'
 import { blobReply, readRange } from './blob-reply.js'
 import type { RequestBody } from './body.js'
@@ -35,15 +39,17 @@ import {
   resolvePrefixes,
   withHeaders,
 } from './caller.js'
+import { readChangesUrl } from './changes-url.js'
 import type { Databases } from './databases.js'
-import { mayBeNewer, unknownPath } from './dialect.js'
+import { errorIn, mayBeNewer, unknownPath } from './dialect.js'
 import { type Asked, Gate } from './gate.js'
 import type { Limits } from './limits.js'
+import { eventStream } from './media-types.js'
 import { namedObjects } from './named-objects.js'
 import { openApi } from './openapi.js'
 import type { ServeOptions } from './options.js'
 import type { Particulars } from './particulars.js'
-import { errorReply, type HttpReply, jsonReply, successReply, textReply } from './reply.js'
+import { errorReply, eventsReply, type HttpReply, jsonReply, successReply, textReply } from './reply.js'
 import { basePathOf, readQuery, type Target } from './request.js'
 import type { Found } from './routes.js'
 import { readRowsUrl } from './rows-url.js'
@@ -60,6 +66,10 @@ const gatheredBytes = 16 << 20
 /** Bytes of text rows that are collected before they are sent, so that an error in these rows becomes the reply. */
 const gatheredTextBytes = 1 << 20
 
+/** The longest time in which a stream of changes sends no bytes, milliseconds. Proxies end connections that are idle for longer. */
+const keepAliveMs = 15_000
+
+const importChangeEvents = lazyImport(() => import('./change-events.js'))
 const importRowsIn = lazyImport(() => import('./rows-in.js'))
 const importRowsOut = lazyImport(() => import('./rows-out.js'))
 
@@ -77,10 +87,18 @@ export interface Served {
     | ((location: string, options?: CallOptions) => Promise<readonly string[] | null>)
     | undefined
   /**
+   * Yield at once, and after every commit of any process (`Namespace.watch`). Without this function, and if it throws
+   * Unsupported, streams of changes poll.
+   */
+  readonly watch?: ((options?: CallOptions) => AsyncIterable<unknown>) | undefined
+  /**
    * Return statistics of the root, which `/metrics` shows. May throw if the engine runs in another thread or process.
    */
   readonly stats?: (() => RootStats) | undefined
 }
+
+/** The members of a namespace that calls use. */
+type ServedDatabase = Pick<Served, 'operations' | 'tableAt' | 'watch'>
 
 /** A request, and the functions that connect its handling to the server. */
 interface Arrival {
@@ -103,6 +121,16 @@ interface Arrival {
    * Throws the same errors as `admit`.
    */
   readonly admitUnidentified: () => Leave
+  /**
+   * Continue as a stream, without a time limit. The stream takes the place of a stream instead of the place of a call.
+   * Returns a signal that fires when the client is gone (`gone`), when the server closes, and when the reply is sent.
+   * Throws the same errors as `admit`.
+   */
+  readonly becomeStream: (principal: string | undefined, gone: AbortSignal) => AbortSignal
+  /** Whether the server is closing. */
+  readonly isClosing: () => boolean
+  /** Note an error that occurs after the status of the reply is sent. */
+  readonly failed: (cause: unknown) => void
   /** Return a promise that resolves when the reply is sent or the client is gone. */
   readonly ended: () => Promise<void>
   /** Facts about the request. The handling sets them as soon as it knows them. */
@@ -158,6 +186,7 @@ export class Handling {
     particulars.context = caller.context
     particulars.database = readDatabase(request.headers)
     if (found.kind === 'operation') return this.#call(arrival, found, caller)
+    if (found.kind === 'changes') return this.#changes(arrival, found.segments, caller)
     particulars.principal = await this.#gate.admit(caller.identity)
     switch (found.kind) {
       case 'unknown':
@@ -250,6 +279,75 @@ export class Handling {
     return successReply(name, shown, target.dialect, wanted!, signal)
   }
 
+  /** Open the change feed of a table as a stream of events. The caller needs the permission to query the table. */
+  async #changes(
+    arrival: Arrival,
+    segments: Readonly<Record<string, string>>,
+    caller: Caller,
+  ): Promise<HttpReply> {
+    const { request, target, particulars } = arrival
+    const name = 'queryTable'
+    const gone = arrival.signal('read')!
+    const { identity, query, body } = await this.#identified(arrival, operations[name], caller, gone)
+    this.#gate.allowDatabase(particulars.principal, particulars.database ?? this.#defaultDatabase)
+    checkAccepted(request.headers.accept, eventStream)
+    refuseBody(body)
+    const lastEventId = request.headers['last-event-id'] as string | undefined
+    const { query: parameters, since, rows } = readChangesUrl(query, lastEventId)
+    const fields = readRequest(operations[name], {
+      segments,
+      query: parameters,
+      body: { vector: null, k: 0 },
+    })
+    const { context, table } = caller
+    if (identity !== undefined) fields.identity = identity
+    if (context !== undefined) fields.context = context
+    const { id } = parseRequest(name, fields, {}) as { readonly id: readonly string[] }
+    const call = { identity, context, signal: gone }
+    const asks = this.#gate.authorizes ? asking(request, name, fields, particulars, call) : undefined
+    if (asks !== undefined) await this.#gate.allow(namedObjects(name, asks.request), identity, asks.asked)
+
+    const open = async (served: ServedDatabase): Promise<HttpReply> => {
+      const described = await served.operations.describeTable({ id }, { ...call, table })
+      const bound = bindToTable(served.operations, described.uuid!)
+      if (asks !== undefined && table !== undefined) await this.#allowPresentName(bound, name, asks, call)
+      const signal = arrival.becomeStream(particulars.principal?.name, gone)
+      const feed = {
+        operations: bound,
+        id,
+        watch: watchOf(served),
+        since: since ?? described.version ?? 0,
+        rows,
+        call: { ...call, signal },
+        checkAllowed: async () => {
+          // A token may have expired since the stream began.
+          await this.#gate.admit(identity)
+          if (asks !== undefined) await this.#allowPresentName(bound, name, asks, { ...call, signal })
+        },
+      }
+      const { openChanges } = await importChangeEvents()
+      const events = await openChanges(feed, {
+        keepAliveMs: Math.min(keepAliveMs, this.#limits.pauseMs / 2),
+        isClosing: arrival.isClosing,
+        failed: cause => {
+          arrival.failed(cause)
+          const shown = presentable(asks === undefined ? cause : withoutNames(cause))
+          const { error, status } = errorIn(target.dialect, shown, name)
+          return { name: error.name, ...errorBody(error, target.path, status) }
+        },
+      })
+      return eventsReply(request.method === 'HEAD' ? noBytes() : events, signal)
+    }
+    try {
+      return await this.#use(particulars.database, arrival.ended, open)
+    } catch (cause) {
+      if (arrival.isClosing()) {
+        throw new SheafError(ErrorCode.ServiceUnavailable, 'the server is closing', { cause })
+      }
+      throw asks === undefined ? cause : withoutNames(cause)
+    }
+  }
+
   /**
    * Take a place for the call, authenticate the caller by the header or by the body, and read the body unless it is an
    * upload.
@@ -314,17 +412,18 @@ export class Handling {
   }
 
   /** Run `work` on a database. If the reply is streamed, the database stays in use until the last rows are sent. */
-  #use(
+  #use<T>(
     database: string | undefined,
     replied: () => Promise<void>,
-    work: (served: Pick<Served, 'operations' | 'tableAt'>) => Promise<unknown>,
-  ): Promise<unknown> {
+    work: (served: ServedDatabase) => Promise<T>,
+  ): Promise<T> {
     const served = this.#served
     if (!('use' in served)) return work(served)
     return new Promise((resolve, reject) => {
       const used = served.use(database, async (operations, namespace) => {
         const tableAt: Served['tableAt'] = (location, options) => namespace.tableAt(location, options)
-        const result = await work({ operations, tableAt })
+        const watch: Served['watch'] = options => namespace.watch(options)
+        const result = await work({ operations, tableAt, watch })
         resolve(result)
         if (isStreamed(result)) await replied()
       })
@@ -336,11 +435,8 @@ export class Handling {
    * Run a call whose named objects are allowed. Two cases need a further check of `authorize`: the call refers to a
    * table by its UUID and the table has another name now, or the call registers a table that had another name.
    */
-  async #carryOutAllowed(
-    served: Pick<Served, 'operations' | 'tableAt'>,
-    call: Call,
-    { request, asked }: Asks,
-  ): Promise<unknown> {
+  async #carryOutAllowed(served: ServedDatabase, call: Call, asks: Asks): Promise<unknown> {
+    const { request, asked } = asks
     const target = served.operations
     const { table, signal, identity } = call.options
     try {
@@ -356,16 +452,27 @@ export class Handling {
         await this.#gate.allow(former, identity, asked)
       }
       if (table !== undefined) {
-        const { id } = request as { readonly id: readonly string[] }
-        const { namespace, table: last } = await target.describeTable({ id }, { table, signal })
-        const now = [...namespace!, last!]
-        if (!isDeepStrictEqual(now, id))
-          await this.#gate.allow(namedObjects(call.name, { ...request, id: now }), identity, asked)
+        const options = { table, signal, identity }
+        await this.#allowPresentName(target, call.name, asks, options)
       }
       return await carryOut(target, call)
     } catch (cause) {
       throw withoutNames(cause)
     }
+  }
+
+  /** Ask `authorize` for the name that a table has now, if the caller named the table by another name. */
+  async #allowPresentName(
+    target: Operations,
+    name: OperationName,
+    { request, asked }: Asks,
+    { table, signal, identity }: OperationOptions,
+  ): Promise<void> {
+    const { id } = request as { readonly id: readonly string[] }
+    const { namespace, table: last } = await target.describeTable({ id }, { table, signal })
+    const now = [...namespace!, last!]
+    if (isDeepStrictEqual(now, id)) return
+    await this.#gate.allow(namedObjects(name, { ...request, id: now }), identity, asked)
   }
 }
 
@@ -376,6 +483,7 @@ function about(basePath: string) {
     openapi: `${basePath}/openapi.json`,
     tables: `${basePath}/v1/table`,
     rows: `${basePath}/v1/table/{id}/rows`,
+    changes: `${basePath}/v1/table/{id}/changes`,
     health: `${basePath}/healthz`,
     docs: 'node_modules/sheaf/docs/http.md',
   }
@@ -401,16 +509,31 @@ function withArrow(target: Operations, call: ServerCall): Call {
   return { ...call, body: arrow() }
 }
 
-/**
- * Read the request of a route that takes a plain URL. Throws InvalidInput if the request has a body, because the body
- * would have no effect.
- */
+/** Read the request in a URL. */
 function rowsUrlOf({ query, body }: { readonly query: URLSearchParams; readonly body: unknown }) {
-  if (body !== undefined) {
-    throw invalidInput('this route takes no body', { hint: 'use query parameters, or POST .../query' })
-  }
+  refuseBody(body)
   return readRowsUrl(query)
 }
+
+/** Throw InvalidInput for a body of a route whose request is its URL: the body would be ignored. */
+function refuseBody(body: unknown): void {
+  if (body === undefined) return
+  throw invalidInput('this route takes no body', { hint: 'use query parameters, or POST .../query' })
+}
+
+/** Return how to watch for commits; undefined if the server must poll. */
+function watchOf(served: ServedDatabase): Watch | undefined {
+  try {
+    // This only tells whether watching is possible: an iterable that is not read does nothing.
+    if (served.watch?.() === undefined) return undefined
+  } catch (cause) {
+    if (cause instanceof SheafError && cause.code === ErrorCode.Unsupported) return undefined
+    throw cause
+  }
+  return options => served.watch!(options)
+}
+
+async function* noBytes(): AsyncGenerator<Uint8Array> {}
 
 function isStreamed(result: unknown): boolean {
   return (result as Partial<ArrowReply> | undefined)?.rest !== undefined

@@ -41,6 +41,11 @@ export interface Limits {
    */
   readonly inFlightPerCaller: number
   /**
+   * Maximum number of open streams of changes of all callers; above it the status is 503. Default 256. An open stream is
+   * not a call in progress, but `inFlightPerCaller` also limits the streams of one caller.
+   */
+  readonly openStreams: number
+  /**
    * Time limit for a call, milliseconds; after it the status is 503. A client can ask for less time with
    * `x-request-timeout-ms`, but not for more. Default: no limit.
    */
@@ -64,6 +69,7 @@ export const limitsShape = options<Partial<Limits>>()({
   connections: amount,
   inFlight: amount,
   inFlightPerCaller: amount,
+  openStreams: amount,
   requestMs: amount,
   pauseMs: amount,
 })
@@ -78,6 +84,7 @@ const defaults: Limits = {
   connections: 10_000,
   inFlight: 1024,
   inFlightPerCaller: Number.POSITIVE_INFINITY,
+  openStreams: 256,
   requestMs: Number.POSITIVE_INFINITY,
   pauseMs: 60_000,
 }

@@ -4,6 +4,7 @@ export const arrowFile = 'application/vnd.apache.arrow.file'
 export const arrowStream = 'application/vnd.apache.arrow.stream'
 export const jsonText = 'application/json'
 export const csvText = 'text/csv'
+export const eventStream = 'text/event-stream'
 /** The media types of JSON objects, one per line. No such type is registered, so several names are in use. */
 export const jsonLines: readonly string[] = [
   'application/x-ndjson',

@@ -24,6 +24,7 @@ interface Durations {
 /** Values that are read when a client requests the metrics. */
 interface Moment {
   readonly inFlight: number
+  readonly streams: number
   readonly connections: number
   readonly stats: RootStats | undefined
 }
@@ -57,7 +58,7 @@ export class Metrics {
     this.#connectionsRefused++
   }
 
-  text({ inFlight, connections, stats }: Moment): string {
+  text({ inFlight, streams, connections, stats }: Moment): string {
     const { rss, heapUsed, external } = process.memoryUsage()
     return [
       family('sheaf_http_requests_total', 'counter', 'Requests answered.', this.#requestSamples()),
@@ -70,6 +71,7 @@ export class Metrics {
       plain('sheaf_http_received_bytes_total', 'counter', 'Bytes of request bodies.', this.#bytesIn),
       plain('sheaf_http_sent_bytes_total', 'counter', 'Bytes of reply bodies.', this.#bytesOut),
       plain('sheaf_http_in_flight', 'gauge', 'Calls in progress.', inFlight),
+      plain('sheaf_http_streams', 'gauge', 'Open streams of changes.', streams),
       plain('sheaf_http_connections', 'gauge', 'Open connections.', connections),
       plain(
         'sheaf_http_connections_refused_total',

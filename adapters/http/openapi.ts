@@ -1,8 +1,9 @@
 /** Builds the OpenAPI document from the table of operations. */
 import { type OperationEntry, operationNames, operations, type Route } from '../../src/protocol/operations.js'
 import type { Field, ObjectShape } from '../../src/protocol/shape.js'
+import { changesParameters } from './changes-url.js'
 import { type JsonSchema, JsonSchemas, referenceTo } from './json-schema.js'
-import { arrowFile, arrowStream, csvText, jsonLines, jsonText } from './media-types.js'
+import { arrowFile, arrowStream, csvText, eventStream, jsonLines, jsonText } from './media-types.js'
 import { tableVersion } from './reply.js'
 import { formats, rowsParameters } from './rows-url.js'
 
@@ -57,6 +58,10 @@ function describeAll(): Json {
       const [method, path] = entry.rowsRoute.split(' ') as [string, string]
       paths[path] = { [method.toLowerCase()]: rowsOperation(name, entry, entry.rowsRoute, schemas) }
     }
+    if (entry.changesRoute !== undefined) {
+      const [, path] = entry.changesRoute.split(' ') as [string, string]
+      paths[path] = changesOperations(entry, entry.changesRoute, schemas)
+    }
   }
   return {
     openapi: '3.1.1',
@@ -69,7 +74,7 @@ function describeAll(): Json {
     security: [{}, { bearer: [] }, { apiKey: [] }],
     paths,
     components: {
-      schemas: { ...bodies, ...Object.fromEntries(schemas.named), Error: error },
+      schemas: { ...bodies, ...Object.fromEntries(schemas.named), Change: change, Error: error },
       responses: { Error: errorResponse },
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
@@ -121,6 +126,48 @@ function rowsOperation(name: string, entry: OperationEntry, route: Route, schema
     responses: {
       200: rowsResponse({ ...textContent, [arrowStream]: {}, [arrowFile]: {} }),
       default: { $ref: '#/components/responses/Error' },
+    },
+  }
+}
+
+function changesOperations(entry: OperationEntry, route: Route, schemas: JsonSchemas): Json {
+  const { since, rows } = changesParameters
+  const version = { type: 'integer', minimum: 0 }
+  const optional = { required: false }
+  const shared = {
+    tags: ['lancedb'],
+    parameters: [
+      ...parameters(entry, route, schemas),
+      { name: 'since', in: 'query', ...optional, description: since, schema: version },
+      { name: 'rows', in: 'query', ...optional, description: rows, schema: { type: 'boolean' } },
+      {
+        name: 'Last-Event-ID',
+        in: 'header',
+        ...optional,
+        description: 'The id of the last event that the client received. It has priority over `since`.',
+        schema: version,
+      },
+    ],
+  }
+  const errors = { default: { $ref: '#/components/responses/Error' } }
+  const description =
+    'Server-sent events. `change`: a version; `data` is a Change. `error`: the reason why the stream ends; `data` is an Error with the `name` of its code. An event without `data` only sets the last event id.'
+  return {
+    get: {
+      operationId: 'tableChanges',
+      summary:
+        'Streams each later version of a table with its numbers of changed rows, then waits for new versions.',
+      ...shared,
+      responses: {
+        200: { description, content: { [eventStream]: { schema: text } } },
+        ...errors,
+      },
+    },
+    head: {
+      operationId: 'tableChangesHead',
+      summary: 'Returns whether the stream would begin.',
+      ...shared,
+      responses: { 200: { description: 'The stream would begin.' }, ...errors },
     },
   }
 }
@@ -226,6 +273,43 @@ function rowsResponse(content: Json): Json {
     headers: { [tableVersion]: { description, schema: { type: 'integer', minimum: 0 } } },
     content,
   }
+}
+
+/** The data of an event `change`. */
+const change: JsonSchema = {
+  type: 'object',
+  properties: {
+    version: { type: 'integer', minimum: 1, description: 'The version.' },
+    previous: {
+      type: 'integer',
+      minimum: 0,
+      description: 'The version that `version` is compared with. 0: the table before its first version.',
+    },
+    timestamp: { ...text, description: 'Time of the commit (ISO 8601, UTC).' },
+    operation: { ...text, description: 'The operation that created the version.' },
+    added: { type: 'integer', minimum: 0, description: 'Number of rows that only `version` has.' },
+    removed: { type: 'integer', minimum: 0, description: 'Number of rows that only `previous` has.' },
+    changed: { type: 'integer', minimum: 0, description: 'Number of rows with other values.' },
+    rows: {
+      type: ['object', 'null'],
+      description: 'With `rows=true`: the rows, with `_rowid`. Null if they exceed the limit of an event.',
+      properties: {
+        added: { type: 'array', items: { type: 'object' } },
+        removed: { type: 'array', items: { type: 'object' } },
+        changed: {
+          type: 'array',
+          items: {
+            type: 'object',
+            properties: { before: { type: 'object' }, after: { type: 'object' } },
+            required: ['before', 'after'],
+          },
+        },
+      },
+      required: ['added', 'removed', 'changed'],
+    },
+    rows_omitted: { ...text, description: 'Why `rows` is null.' },
+  },
+  required: ['version', 'previous', 'timestamp', 'operation', 'added', 'removed', 'changed'],
 }
 
 const error: JsonSchema = {

@@ -98,8 +98,8 @@ export interface RequestRecord {
   /** The HTTP method. `method` and `path` are empty if the received bytes are not HTTP. */
   readonly method: string
   readonly path: string
-  /** The operation. Undefined if the path belongs to no operation. */
-  readonly operation?: OperationName | undefined
+  /** The operation, or `tableChanges` for a stream of changes. Undefined if the path belongs to no operation. */
+  readonly operation?: OperationName | 'tableChanges' | undefined
   readonly status: number
   /** Name of the caller. Undefined without `auth`, and if the caller was not authenticated. */
   readonly principal?: string | undefined

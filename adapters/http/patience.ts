@@ -13,6 +13,8 @@ interface Patience {
    * aborted when its time is over.
    */
   readonly signal: (access: OperationEntry['access']) => AbortSignal | undefined
+  /** Stop the time limit, because the call has become a stream. The signal still fires when the client is gone. */
+  readonly extend: () => void
   /** Stop the timer, because the call is over. */
   readonly end: () => void
 }
@@ -29,6 +31,7 @@ export function patienceFor(request: IncomingMessage, requestMs: number): Patien
   const status = asked === ms ? 408 : 503
   const isEndless = ms > longestTimerMs
   let end: (() => void) | undefined
+  let timer: NodeJS.Timeout | undefined
   return {
     signal: access => {
       const gone = access === 'read' ? endOf(request.socket) : undefined
@@ -36,7 +39,7 @@ export function patienceFor(request: IncomingMessage, requestMs: number): Patien
       const timeIsUp = () => callTimedOut(ms, access, status)
       if (ms === 0) return AbortSignal.abort(timeIsUp())
       const controller = new AbortController()
-      const timer = setTimeout(() => controller.abort(timeIsUp()), ms)
+      timer = setTimeout(() => controller.abort(timeIsUp()), ms)
       const abort = () => controller.abort(gone?.reason)
       if (gone?.aborted) abort()
       else gone?.addEventListener('abort', abort)
@@ -48,6 +51,7 @@ export function patienceFor(request: IncomingMessage, requestMs: number): Patien
       }
       return controller.signal
     },
+    extend: () => clearTimeout(timer),
     end: () => end?.(),
   }
 }

@@ -4,6 +4,8 @@ import { compressorOf } from '../../src/arrow/compress.js'
 import { concatChunks } from '../../src/arrow/encode-ipc.js'
 import { recodeIpcFile } from '../../src/arrow/recode-ipc.js'
 import type { SheafError } from '../../src/errors.js'
+import { whenAborted, within } from '../../src/primitives/abort.js'
+import { systemClock } from '../../src/primitives/clock.js'
 import { Pacer } from '../../src/primitives/pacer.js'
 import type { ArrowReply } from '../../src/protocol/calls.js'
 import { errorBody } from '../../src/protocol/errors-wire.js'
@@ -16,7 +18,7 @@ import type { RequestBody } from './body.js'
 import { encoded } from './content-coding.js'
 import { bodyIn, type Dialect, errorIn } from './dialect.js'
 import { first, longestTimerMs } from './events.js'
-import { jsonText } from './media-types.js'
+import { eventStream, jsonText } from './media-types.js'
 
 /**
  * A header field of every reply. LanceDB's client uses this version to decide what the server supports: full-text
@@ -40,6 +42,8 @@ export interface HttpReply {
   readonly body: string | readonly Uint8Array[]
   /** The bytes after `body`, which are produced while the reply is sent. */
   readonly rest?: AsyncIterable<Uint8Array> | undefined
+  /** When it fires, the reply ends at once, also if the client has not read all bytes. */
+  readonly until?: AbortSignal | undefined
 }
 
 export function jsonReply(status: number, body: unknown, headers: HeaderFields = []): HttpReply {
@@ -114,6 +118,14 @@ export function textReply(
   return coded({ status: 200, headers, ...rows }, wanted)
 }
 
+/** Return the reply with server-sent events. It ends immediately when `until` fires. */
+export function eventsReply(rest: AsyncIterable<Uint8Array>, until: AbortSignal): HttpReply {
+  const noStore = ['cache-control', 'no-store', 'x-content-type-options', 'nosniff']
+  // The field tells nginx to forward each event immediately.
+  const headers = ['content-type', eventStream, ...noStore, 'x-accel-buffering', 'no']
+  return { status: 200, headers, body: [], rest, until }
+}
+
 /** Return the reply for an error. `instance`: the path of the request. */
 export function errorReply(
   cause: SheafError,
@@ -183,6 +195,13 @@ export async function send(
     if (socket.writableLength === 0) return
   }
   const gone = first([response, 'close'], [socket, 'close'])
+  if (reply.until !== undefined) {
+    const forget = whenAborted(reply.until, () => {
+      const isUnread = response.writableNeedDrain || (response.writableEnded && !response.writableFinished)
+      if (isUnread) response.destroy()
+    })
+    void gone.then(forget)
+  }
   // The server sets its own timeout again for the next request.
   socket.setTimeout(Math.min(pauseMs, longestTimerMs))
   if (response.writableEnded) return gone
@@ -209,8 +228,15 @@ export async function send(
     await discard(request, pauseMs)
   }
   response.end()
+  if (reply.until?.aborted === true) {
+    await within(systemClock, lastBytesMs, gone)
+    if (!response.writableFinished) response.destroy()
+  }
   await gone
 }
+
+/** Time that a client may take to read the end of a reply that `until` has ended, milliseconds. */
+const lastBytesMs = 100
 
 /**
  * Maximum bytes of a reply that is sent in one piece. For such a reply, joining chunks takes less time than sending

@@ -19,6 +19,8 @@ export type Found =
       /** Whether the route is a `rowsRoute`: its query parameters are the request of the operation. */
       readonly isRows: boolean
     }
+  /** The change feed of a table. Callers need the permission for `queryTable`. */
+  | { readonly kind: 'changes'; readonly segments: Readonly<Record<string, string>> }
   /** A route that some clients use, but that this server does not support. */
   | { readonly kind: 'unserved' }
   | { readonly kind: 'wrong-method'; readonly allowed: readonly string[] }
@@ -29,7 +31,7 @@ interface Template {
   readonly segments: readonly string[]
   /** The operation. Null for a route that this server does not support. */
   readonly operation: OperationName | null
-  readonly isRows: boolean
+  readonly serves: 'operation' | 'rows' | 'changes'
 }
 
 /**
@@ -41,9 +43,13 @@ interface TemplateGroup {
   readonly others: readonly Template[]
 }
 
-function templateOf(route: Route, operation: OperationName | null, isRows = false): Template {
+function templateOf(
+  route: Route,
+  operation: OperationName | null,
+  serves: Template['serves'] = 'operation',
+): Template {
   const [method, path] = route.split(' ') as [string, string]
-  return { method, segments: path.split('/'), operation, isRows }
+  return { method, segments: path.split('/'), operation, serves }
 }
 
 function groupTemplates(templates: readonly Template[]): TemplateGroup {
@@ -64,13 +70,20 @@ function isPlaceholder(segment: string): boolean {
 
 const templates = [
   ...(Object.entries(operations) as [OperationName, OperationEntry][]).flatMap(
-    ([name, { routes, bytesRoute, rowsRoute }]) => [
+    ([name, { routes, bytesRoute, rowsRoute, changesRoute }]) => [
       ...[...routes, ...(bytesRoute === undefined ? [] : [bytesRoute])].map(route => templateOf(route, name)),
-      ...(rowsRoute === undefined ? [] : [templateOf(rowsRoute, name, true)]),
+      ...(rowsRoute === undefined ? [] : [templateOf(rowsRoute, name, 'rows')]),
+      ...(changesRoute === undefined ? [] : changesTemplates(changesRoute, name)),
     ],
   ),
   ...unservedRoutes.map(route => templateOf(route, null)),
 ]
+
+/** Return the templates of the change feed. A HEAD request asks whether a stream would begin. */
+function changesTemplates(route: Route, name: OperationName): Template[] {
+  const template = templateOf(route, name, 'changes')
+  return [template, { ...template, method: 'HEAD' }]
+}
 
 /** The templates, grouped by their number of segments. */
 const groups = new Map(
@@ -95,8 +108,9 @@ export function findRoute(method: string, path: string): Found {
     return { kind: 'wrong-method', allowed: [...new Set(matching.map(template => template.method))] }
   }
   if (found.operation === null) return { kind: 'unserved' }
-  const { operation: name, isRows } = found
-  return { kind: 'operation', name, segments: filled(found, segments), isRows }
+  const { operation: name, serves } = found
+  if (serves === 'changes') return { kind: 'changes', segments: filled(found, segments) }
+  return { kind: 'operation', name, segments: filled(found, segments), isRows: serves === 'rows' }
 }
 
 const none: TemplateGroup = { byLast: new Map(), others: [] }

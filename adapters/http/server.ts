@@ -34,7 +34,7 @@ import { Pages } from './pages.js'
 export interface HttpServer {
   /** URL of the server, with the base path. */
   readonly url: string
-  /** Accept no more connections. Resolves when all requests that have begun are answered. */
+  /** Accept no more connections, and end the open streams of changes. Resolves when all requests that have begun are answered. */
   close(): Promise<void>
 }
 
@@ -74,7 +74,7 @@ export interface HttpHandler {
    * ServiceUnavailable if the connection ends before the head of the reply.
    */
   fetch(request: Request): Promise<Response>
-  /** Wait for all requests that have begun, and close the handler. */
+  /** End the open streams of changes. Resolves when all requests that have begun are answered. */
   close(): Promise<void>
 }
 
@@ -143,6 +143,7 @@ class ServerParts implements Answering {
   readonly system: Answering['system']
   readonly listener: Listener
   readonly #metrics = new Metrics()
+  readonly #closing = new AbortController()
   readonly #logger: ServeOptions['logger']
   #closed: Promise<void> | undefined
 
@@ -170,6 +171,7 @@ class ServerParts implements Answering {
       metrics: () =>
         this.#metrics.text({
           inFlight: this.admission.inFlight,
+          streams: this.admission.streams,
           connections: listener.connections,
           stats: statsOf(served),
         }),
@@ -185,7 +187,12 @@ class ServerParts implements Answering {
     } catch {}
   }
 
+  get closing(): AbortSignal {
+    return this.#closing.signal
+  }
+
   close(): Promise<void> {
+    this.#closing.abort()
     this.#closed ??= this.listener.close().then(() => this.#metrics.close())
     return this.#closed
   }

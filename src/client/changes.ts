@@ -56,14 +56,26 @@ export interface TableChange<out R extends object = Row> extends Diff<R> {
  */
 export type Watch = (options: CallOptions) => AsyncIterable<unknown>
 
-interface ChangingTable {
+/** The table of a feed. `watch` is absent if the client must poll. */
+interface FollowedTable {
   readonly operations: Operations
   readonly id: readonly string[]
   readonly watch: Watch | undefined
+}
+
+interface ChangingTable extends FollowedTable {
   readonly int64: ConnectionInt64
 }
 
 type VersionRecord = Reply<'listTableVersions'>['versions'][number]
+
+/** A version that a feed yields, without its difference to `previous`. */
+export type FeedVersion = Omit<TableChange, keyof Diff>
+
+/** Reports that a feed has yielded every version up to `position`. The feed can begin again after `position`. */
+interface FeedPosition {
+  readonly position: number
+}
 
 /** Versions on the first page of a listing. It is small, because there is usually at most one new version. */
 const listedFirst = 2
@@ -71,30 +83,41 @@ const listedFirst = 2
 const listedMost = 1000
 const defaultPollMs = 500
 
-/**
- * Yield every version of a table after `options.since`, in order. Then wait for new versions until the signal aborts.
- * `watch`: reports new commits. Undefined: poll every `pollMs` milliseconds.
- */
+/** Yield every later version of a table, in order; then wait for new versions until the signal aborts. */
 export async function* tableChanges<R extends object>(
-  { operations, id, watch, int64 }: ChangingTable,
+  { int64, ...table }: ChangingTable,
   options: ChangesOptions,
 ): AsyncGenerator<TableChange<R>, void, undefined> {
-  const { since, pollMs = defaultPollMs, ...call } = parse(changesShape, options, 'changes')
+  const given = parse(changesShape, options, 'changes')
+  for await (const step of followVersions(table, given)) {
+    if ('position' in step) continue
+    yield { ...step, ...diffOf<R>(table.operations, table.id, [step.previous, step.version], int64) }
+  }
+}
+
+/**
+ * Yield what `tableChanges` yields, without differences. Also yields the position, once at the beginning and each time
+ * when all known versions are yielded. Versions without changes of rows move the position and are not yielded.
+ */
+export async function* followVersions(
+  { operations, id, watch }: FollowedTable,
+  { since, pollMs = defaultPollMs, ...call }: ChangesOptions,
+): AsyncGenerator<FeedVersion | FeedPosition, void, undefined> {
   let previous = since
   for await (const _ of watch === undefined ? ticks(pollMs, call.signal) : watch(call)) {
     const later = await versionsAfter(operations, id, previous, call)
     for (const [i, { version, timestamp_millis, metadata }] of later.entries()) {
-      if (kindsKeepingRows.has(metadata?.operation ?? '') && previous === version - 1) {
+      const operation = metadata?.operation ?? ''
+      if (kindsKeepingRows.has(operation) && previous === version - 1) {
         previous = version
         continue
       }
       // Skip the version if it was deleted while the caller processed earlier versions.
       if (i > 0 && !(await versionExists(operations, id, version, call))) continue
-      const diff = diffOf<R>(operations, id, [previous, version], int64)
-      const timestamp = new Date(timestamp_millis)
-      yield { version, previous, timestamp, operation: metadata?.operation ?? '', ...diff }
+      yield { version, previous, timestamp: new Date(timestamp_millis), operation }
       previous = version
     }
+    yield { position: previous }
   }
 }
 

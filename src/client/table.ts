@@ -6,7 +6,6 @@ import type { Token } from '../indexes/text/analysis/analyzer.js'
 import { lazyImport } from '../lazy-import.js'
 import { refuseArray, takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callFields, callShape, type Operations, type Reply } from '../protocol/calls.js'
-import { operationNames, operations } from '../protocol/operations.js'
 import type { Parameters } from '../protocol/parameters.js'
 import { parse } from '../protocol/parse.js'
 import { mergeInsertRequest } from '../protocol/row-shapes.js'
@@ -29,6 +28,7 @@ import type { SqlFragment } from '../sql/syntax/sql-fragment.js'
 import { withNulls } from '../write/definitions.js'
 import type { ArrowRows } from './arrow-rows.js'
 import { updateFields } from './assignments.js'
+import { bindToTable } from './bind-to-table.js'
 import { type ChangesOptions, type TableChange, tableChanges, type Watch } from './changes.js'
 import type { ColumnChanges, NewColumns } from './column-fields.js'
 import { type Diff, diffOf, versionShape } from './diff.js'
@@ -884,22 +884,6 @@ takeNoMore(Table.prototype, {
   restore: 2,
   checkout: 2,
 })
-
-/** Return operations that refer to the table by its UUID, so that calls reach the table after a rename. */
-function bindToTable(named: Operations, uuid: string): Operations {
-  const bound = operationNames.map(name => {
-    const call = named[name] as (...args: unknown[]) => Promise<unknown>
-    const takesRows = operations[name].body === 'arrow'
-    return [
-      name,
-      takesRows
-        ? (request: unknown, rows: unknown, options?: CallOptions) =>
-            call(request, rows, { ...options, table: uuid })
-        : (request: unknown, options?: CallOptions) => call(request, { ...options, table: uuid }),
-    ]
-  })
-  return Object.fromEntries(bound) as Operations
-}
 
 function columnOf(call: string, column: string): string {
   return parse(string('nonEmpty'), column, `${call}: the column`)

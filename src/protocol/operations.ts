@@ -158,6 +158,8 @@ export interface OperationEntry {
   readonly bytesRoute?: Route
   /** A GET route whose query parameters are the request, for clients that can only open a URL. */
   readonly rowsRoute?: Route
+  /** A GET route whose reply is the change feed of the table as server-sent events. */
+  readonly changesRoute?: Route
   /** Whether the rows of the reply may be text: JSON, JSON lines or CSV. */
   readonly rowsAsText?: true
   /**
@@ -441,6 +443,7 @@ export const operations = {
     doc: 'Returns rows of a table: by vector search, full-text search and SQL filter.',
     routes: ['POST /v1/table/{id}/query'],
     rowsRoute: 'GET /v1/table/{id}/rows',
+    changesRoute: 'GET /v1/table/{id}/changes',
     rowsAsText: true,
     request: queryRequest,
     reply: 'arrow',

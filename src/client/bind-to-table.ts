@@ -1,0 +1,19 @@
+/** Calls that follow a table when it is renamed. */
+import type { CallOptions, Operations } from '../protocol/calls.js'
+import { operationNames, operations } from '../protocol/operations.js'
+
+/** Bind the operations to the table `uuid`, so that calls follow a rename. */
+export function bindToTable(named: Operations, uuid: string): Operations {
+  const bound = operationNames.map(name => {
+    const call = named[name] as (...args: unknown[]) => Promise<unknown>
+    const takesRows = operations[name].body === 'arrow'
+    return [
+      name,
+      takesRows
+        ? (request: unknown, rows: unknown, options?: CallOptions) =>
+            call(request, rows, { ...options, table: uuid })
+        : (request: unknown, options?: CallOptions) => call(request, { ...options, table: uuid }),
+    ]
+  })
+  return Object.fromEntries(bound) as Operations
+}
