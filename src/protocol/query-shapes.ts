@@ -129,6 +129,10 @@ const matchQuery = object({
   ),
   prefix_length: optional(integer(0), 'Length of the prefix that must match exactly, characters; default 0.'),
   max_expansions: optional(integer(0), 'Most terms to which a fuzzy term expands; default 50.'),
+  prefix: optional(
+    boolean,
+    'Whether the last word, if the text ends with it, also matches terms that begin with it; default false.',
+  ),
   boost: optional(number, 'Factor for the score, 0 to 1e9; default 1.'),
 })
 export type MatchQuery = Infer<typeof matchQuery>

@@ -1,5 +1,5 @@
 /** A full-text search as data: resolved columns, and words as terms (see plan.ts). */
-import type { Analyzer } from '../indexes/text/analysis/analyzer.js'
+import type { Analyzer, WordPrefix } from '../indexes/text/analysis/analyzer.js'
 import type { HighlightOptions } from '../indexes/text/highlight.js'
 
 /** A column whose text is searched. */
@@ -22,8 +22,10 @@ export interface QueryTerm {
 export interface MatchNode {
   readonly kind: 'match'
   readonly column: number
-  /** Empty: no row matches. */
+  /** Empty, and no prefix: no row matches. */
   readonly terms: readonly QueryTerm[]
+  /** The last word, which matches terms that begin with it; null: all words are complete. */
+  readonly prefix: WordPrefix | null
   /** Whether a row must have all terms. */
   readonly all: boolean
   /** Maximum edit distance between a term of a row and a term of the query; null: by the length of the term. */

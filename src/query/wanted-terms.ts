@@ -1,5 +1,6 @@
 /** Collects the terms of a full-text query. */
 import { automaticDistance, editDistanceMatcher } from '../indexes/text/search/near-terms.js'
+import { prefixMatcher } from '../indexes/text/search/prefix-postings.js'
 import type { TermMatcher } from '../indexes/text/segment.js'
 import type { MatchNode, PhraseNode, TextNode } from './text-plan.js'
 
@@ -30,7 +31,12 @@ function termsOf(leaves: Iterable<TextLeaf>, column: number): WantedTerms {
   for (const leaf of leaves) {
     if (leaf.column !== column) continue
     if (leaf.kind === 'phrase') positions = true
-    for (const { term } of leaf.terms) {
+    const words = leaf.terms.map(({ term }) => term)
+    if (leaf.kind === 'match' && leaf.prefix !== null) {
+      matchers.push(prefixMatcher(leaf.prefix.start))
+      if (leaf.prefix.term !== null) words.push(leaf.prefix.term)
+    }
+    for (const term of words) {
       const distance = distanceFor(leaf, term)
       if (distance === 0) terms.add(term)
       else matchers.push(editDistanceMatcher(term, distance, (leaf as MatchNode).prefixLength))

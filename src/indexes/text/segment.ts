@@ -29,11 +29,11 @@ export interface TermEntry {
   readonly docs: number
 }
 
-/** A condition for terms of a fuzzy search: the maximum edit distance from a word. */
+/** A condition for terms: a maximum edit distance from a word (fuzzy search), or a prefix. */
 export interface TermMatcher {
   /** Common prefix of all matching terms. */
   readonly prefix: string
-  /** Return the edit distance of a term from the word. Return null if the term does not match. */
+  /** Return the edit distance of a term from the word, with a prefix 0. Return null if the term does not match. */
   distance(term: string): number | null
 }
 
