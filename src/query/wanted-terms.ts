@@ -1,31 +1,27 @@
 /** Collects the terms of a full-text query. */
 import { automaticDistance, editDistanceMatcher } from '../indexes/text/search/near-terms.js'
-import { prefixMatcher } from '../indexes/text/search/prefix-postings.js'
+import { beginningsOf } from '../indexes/text/search/prefix-postings.js'
+import type { ScannedTerms } from '../indexes/text/search/scan.js'
 import type { TermMatcher } from '../indexes/text/segment.js'
 import type { MatchNode, PhraseNode, TextNode } from './text-plan.js'
 
 /** A node with terms of its own. */
 export type TextLeaf = MatchNode | PhraseNode
 
-/** The terms for which texts are read. */
-export interface WantedTerms {
-  readonly accept: (term: string) => boolean
-  /** Whether positions of terms are needed. */
-  readonly positions: boolean
-}
-
 /** Return all terms of a column that affect which rows match and their scores. `column`: index in the search. */
-export function wantedTerms(query: TextNode, column: number): WantedTerms {
+export function wantedTerms(query: TextNode, column: number): ScannedTerms {
   return termsOf(leavesOf(query, true), column)
 }
 
-/** Return only the terms that make rows match, without those that lower scores or exclude rows. */
-export function matchingTerms(query: TextNode, column: number): WantedTerms {
-  return termsOf(leavesOf(query, false), column)
+/** Return a test for the terms that make rows match, without those that lower scores or exclude rows. */
+export function matchingTerms(query: TextNode, column: number): (term: string) => boolean {
+  const { accept, prefixes } = termsOf(leavesOf(query, false), column)
+  return term => accept(term) || prefixes.some(prefix => term.startsWith(prefix))
 }
 
-function termsOf(leaves: Iterable<TextLeaf>, column: number): WantedTerms {
+function termsOf(leaves: Iterable<TextLeaf>, column: number): ScannedTerms {
   const terms = new Set<string>()
+  const prefixes = new Set<string>()
   const matchers: TermMatcher[] = []
   let positions = false
   for (const leaf of leaves) {
@@ -33,7 +29,7 @@ function termsOf(leaves: Iterable<TextLeaf>, column: number): WantedTerms {
     if (leaf.kind === 'phrase') positions = true
     const words = leaf.terms.map(({ term }) => term)
     if (leaf.kind === 'match' && leaf.prefix !== null) {
-      matchers.push(prefixMatcher(leaf.prefix.start))
+      for (const beginning of beginningsOf(leaf.prefix.start)) prefixes.add(beginning)
       if (leaf.prefix.term !== null) words.push(leaf.prefix.term)
     }
     for (const term of words) {
@@ -44,7 +40,7 @@ function termsOf(leaves: Iterable<TextLeaf>, column: number): WantedTerms {
   }
   const accept = (term: string) =>
     terms.has(term) || matchers.some(each => term.startsWith(each.prefix) && each.distance(term) !== null)
-  return { accept, positions }
+  return { accept, prefixes: [...prefixes], positions }
 }
 
 /** Return the maximum edit distance between a term of a row and a term of the query. */

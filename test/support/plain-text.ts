@@ -55,10 +55,14 @@ export function textColumn(texts: readonly (string | null)[]): Column {
   ).columns[0]!
 }
 
-/** All terms of the texts are in it. */
-export async function segmentOfTexts(texts: readonly (string | null)[]): Promise<TextSegment> {
+/** All terms of the texts are in it. `prefixes`: those it can be asked for. */
+export async function segmentOfTexts(
+  texts: readonly (string | null)[],
+  prefixes: readonly string[] = [],
+): Promise<TextSegment> {
   const scanned = [{ column: textColumn(texts), rows: null }]
-  return runTask(scannedSegment(scanned, spaceAnalyzer, () => true, true, new Pacer()))
+  const wanted = { accept: () => true, prefixes, positions: true }
+  return runTask(scannedSegment(scanned, spaceAnalyzer, wanted, new Pacer()))
 }
 
 export function corpusOfTexts(texts: readonly (string | null)[]): Corpus {

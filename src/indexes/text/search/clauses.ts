@@ -83,7 +83,7 @@ export function* openClauses(
 }
 
 /** Wait for all values. Does not wait if no value is a promise. */
-export function* allOf<T>(values: readonly MaybePromise<T>[]): Task<readonly T[]> {
+function* allOf<T>(values: readonly MaybePromise<T>[]): Task<readonly T[]> {
   if (!values.some(each => each instanceof Promise)) return values as readonly T[]
   return yield* wait<readonly T[]>(Promise.all(values))
 }

@@ -286,6 +286,7 @@ function countingLoads(segment: TextSegment, loads: { count: number }): TextSegm
     facts: segment.facts,
     lengths: segment.lengths,
     find: term => segment.find(term),
+    begun: (prefix, pacer) => segment.begun(prefix, pacer),
     near: (matcher, pacer) => segment.near(matcher, pacer),
     postings: async (entry, positions, signal) => counting(await segment.postings(entry, positions, signal)),
   }
