@@ -195,14 +195,13 @@ class Scan {
   /** Return the index of a new term in `#targets`, plus 1; -1: the term is not wanted. */
   #indexOf(term: string): number {
     const { accept, prefixes, positions } = this.#wanted
+    const own = accept(term) ? new GrowingTerm(term, positions) : null
+    if (own !== null) this.#terms.push(own)
+    if (prefixes.length === 0) return own === null ? -1 : this.#targets.push(own)
     const begun: number[] = []
     for (let i = 0; i < prefixes.length; i++) if (term.startsWith(prefixes[i]!)) begun.push(i)
     const targets: Target[] = begun.map(i => this.#begun[i]!)
-    if (accept(term)) {
-      const own = new GrowingTerm(term, positions)
-      this.#terms.push(own)
-      return this.#targets.push(targetOf([own, ...targets]))
-    }
+    if (own !== null) return this.#targets.push(targetOf([own, ...targets]))
     if (targets.length === 0) return -1
     const key = begun.join()
     let index = this.#indexesOfPrefixes.get(key)
