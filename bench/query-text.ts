@@ -149,6 +149,7 @@ async function asking(
   const all = words3.map((match): TextQuery => ({ match, operator: 'and' }))
   const inARow = phrases2.map((phrase): TextQuery => ({ phrase }))
   const near = misspelt.map((match): TextQuery => ({ match, fuzziness: 1 }))
+  const begun = words1.map((word): TextQuery => ({ match: word.slice(0, 3), prefix: true }))
   const on = (table: Pick<Table, 'query'>) => () => table.query()
   const passing = (share: number) => () => texts.query().where('share < ?', [share])
   const cases: CaseResult[] = []
@@ -166,6 +167,7 @@ async function asking(
   await ask('all of three words', [{ name: 'indexed', queries: all, search: on(texts) }])
   await ask('a phrase of two words', [{ name: 'indexed', queries: inARow, search: on(phrases) }])
   await ask('one word', [{ name: 'indexed', queries: words1, search: on(texts) }])
+  await ask('a prefix of 3 letters', [{ name: 'indexed', queries: begun, search: on(texts) }])
   await ask('one word, misspelt', [{ name: 'indexed', queries: near, search: on(texts) }])
   const few = words3.slice(0, scans)
   const scan = { name: 'without an index', queries: few, search: on(plain) }

@@ -4,6 +4,7 @@ import type { Request } from '../protocol/calls.js'
 import type { FtsQuery } from '../protocol/query-shapes.js'
 import {
   array,
+  boolean,
   either,
   having,
   integer,
@@ -33,6 +34,11 @@ export interface MatchWords {
   readonly prefixLength?: number
   /** Maximum number of index terms that a fuzzy word matches. The terms with the fewest edits are used. Default 50. */
   readonly maxExpansions?: number
+  /**
+   * Whether the last word may be incomplete (autocomplete): it then also matches all words that begin with it. A text
+   * that ends with a space or punctuation has only complete words. Default false.
+   */
+  readonly prefix?: boolean
   /** Factor of the score, 0 to 1e9. Default 1. */
   readonly boost?: number
 }
@@ -59,6 +65,8 @@ export interface MatchColumns {
   readonly operator?: 'or' | 'and'
   /** Maximum number of edits between a query word and a matching word, like in `MatchWords`. Default 0. */
   readonly fuzziness?: number | 'auto'
+  /** As in `MatchWords.prefix`. */
+  readonly prefix?: boolean
 }
 
 /** A query for the rows of `positive`. A row that also matches `negative` gets a lower score. */
@@ -91,6 +99,7 @@ const words = {
     { is: value => typeof value === 'string', shape: oneOf('auto') },
     { is: () => true, shape: integer(0) },
   ),
+  prefix: boolean,
 }
 
 const textQuery: Shape<TextQuery> = named('TextQuery', () =>
@@ -216,11 +225,12 @@ function wireQuery(query: TextQuery, depth: number): FtsQuery {
   }
 }
 
-function wordsOf({ operator, fuzziness }: Pick<MatchWords, 'operator' | 'fuzziness'>) {
+function wordsOf({ operator, fuzziness, prefix }: Pick<MatchWords, 'operator' | 'fuzziness' | 'prefix'>) {
   return {
     ...(operator !== undefined && {
       operator: ({ or: 'Or', and: 'And' } as const)[operator],
     }),
     ...(fuzziness !== undefined && { fuzziness: fuzziness === 'auto' ? null : fuzziness }),
+    ...(prefix !== undefined && { prefix }),
   }
 }

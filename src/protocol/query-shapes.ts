@@ -132,6 +132,10 @@ const matchQuery = object({
   ),
   prefix_length: optional(integer(0), 'Length of the prefix that must be equal, in characters; default 0.'),
   max_expansions: optional(integer(0), 'Maximum terms of the index that a fuzzy term matches; default 50.'),
+  prefix: optional(
+    boolean,
+    'Whether the last word also matches terms that begin with it, if the text ends with this word; default false.',
+  ),
   boost: optional(number, 'Factor for the score, 0 to 1e9; default 1.'),
 })
 export type MatchQuery = Infer<typeof matchQuery>

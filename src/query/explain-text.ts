@@ -25,13 +25,14 @@ function nodeText(node: TextNode, columns: readonly TextColumn[]): string {
   const list = (nodes: readonly TextNode[]) => `[${nodes.map(each => nodeText(each, columns)).join('; ')}]`
   switch (node.kind) {
     case 'match': {
-      const { terms, all, fuzziness, boost } = node
+      const { terms, prefix, all, fuzziness, boost } = node
       const more = [
         ...(all ? ['operator=And'] : []),
         ...(fuzziness === 0 ? [] : [`fuzziness=${fuzziness ?? 'by length'}`]),
         ...(boost === 1 ? [] : [`boost=${boost}`]),
       ]
-      const words = [`query=${terms.map(termText).join(' ')}`, `column=${nameOf(columns[node.column]!)}`]
+      const asked = [...terms.map(termText), ...(prefix === null ? [] : [`${prefix.start}*`])]
+      const words = [`query=${asked.join(' ')}`, `column=${nameOf(columns[node.column]!)}`]
       return `MatchQuery: ${[...words, ...more].join(', ')}`
     }
     case 'phrase': {

@@ -58,12 +58,12 @@ export async function withHighlights(batch: Batch, run: Run, hits: RowHits): Pro
  */
 function marking(text: TextSearch, { column, options }: Highlighting) {
   const { analyzer } = text.columns[column]!
-  const { accept } = matchingTerms(text.query, column)
+  const matches = matchingTerms(text.query, column)
   return async (texts: readonly string[], pacer: Pacer): Promise<string> => {
     const found: string[] = []
     let first = ''
     for (const [i, each] of texts.entries()) {
-      const marked = highlighted(each, analyzer, accept, options)
+      const marked = highlighted(each, analyzer, matches, options)
       if (i === 0) first = marked.text
       if (marked.ranges.length > 0) found.push(marked.text)
       if (pacer.due()) await pacer.pause()

@@ -38,7 +38,7 @@ export function checkDepth(depth: number): void {
 
 /** Maximum edit distance of fuzzy words. */
 const fuzzinessMax = 2
-/** Maximum number of fuzzy words of a query, because each is compared with every term of the index. */
+/** Maximum number of fuzzy words and prefixes of a query: each may be compared with every term of the index. */
 const fuzzyMax = 64
 
 /** Maximum boost. It keeps scores far below the maximum of a float32. */
@@ -91,7 +91,7 @@ class TextPlanner {
   readonly #indexes: readonly TextIndex[]
   readonly #open: OpenAnalyzer
   readonly #needsPositions: boolean
-  /** Number of fuzzy words so far. */
+  /** Number of fuzzy words and prefixes so far. */
   #fuzzy = 0
 
   /** `needsPositions`: whether the query has a phrase, which an index without positions cannot answer. */
@@ -152,17 +152,25 @@ class TextPlanner {
       throw invalidInput(`boost must be from 0 to ${boostMax}, got ${boost}`)
     }
     const column = this.#column(path, false)
-    const found = counted(this.columns[column]!.analyzer.tokens(terms))
+    const { analyzer } = this.columns[column]!
+    const { tokens, prefix } =
+      query.prefix === true ? analyzer.prefixText(terms) : { tokens: analyzer.tokens(terms), prefix: null }
+    const found = counted(tokens)
     if (fuzziness !== 0) this.#fuzzy += found.length
+    if (prefix !== null) this.#fuzzy++
     if (this.#fuzzy > fuzzyMax) {
-      throw invalidInput(`a query may have at most ${fuzzyMax} fuzzy words, this query has more`, {
-        hint: 'use fewer words, or no fuzziness',
-      })
+      throw invalidInput(
+        `a query may have at most ${fuzzyMax} fuzzy words and prefixes, this query has more`,
+        {
+          hint: 'use fewer words, no fuzziness, or no prefix',
+        },
+      )
     }
     return {
       kind: 'match',
       column,
       terms: found,
+      prefix,
       all: operator === 'And',
       fuzziness,
       prefixLength: prefix_length,

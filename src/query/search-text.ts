@@ -6,16 +6,21 @@
  * that were deleted after their segment was built, until segments are merged (STORAGE S21). To exclude them, a search
  * would have to read all postings.
  */
+import type { WordPrefix } from '../indexes/text/analysis/analyzer.js'
 import {
   bm25,
   type Corpus,
   inverseFrequency,
   type ScoredRows,
   type SegmentQuery,
+  type WeightedTerm,
+  type WeightedUnion,
 } from '../indexes/text/query.js'
 import { bestRows } from '../indexes/text/search/best-rows.js'
 import { everyRow } from '../indexes/text/search/every-row.js'
 import { type ExpandedTerm, expanded } from '../indexes/text/search/near-terms.js'
+import { prefixPostings } from '../indexes/text/search/prefix-postings.js'
+import type { Postings, TextSegment } from '../indexes/text/segment.js'
 import type { Fragment } from '../manifest/layout.js'
 import { Bitset } from '../primitives/bitset.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -200,7 +205,7 @@ class TextRun {
 
   /** Return the terms of a leaf with their weights. Null: the leaf has no terms, so no row matches. */
   *#weighted(leaf: TextLeaf): Task<SegmentQuery | null> {
-    if (leaf.terms.length === 0) return null
+    if (leaf.terms.length === 0 && (leaf.kind === 'phrase' || leaf.prefix === null)) return null
     if (leaf.kind === 'phrase') {
       const terms = leaf.terms.map(({ term, offset }) => ({
         term,
@@ -209,8 +214,8 @@ class TextRun {
       }))
       return { kind: 'phrase', terms, slop: leaf.slop }
     }
-    const { all, boost } = leaf
-    const groups: { term: string; weight: number }[][] = []
+    const { all, boost, prefix } = leaf
+    const groups: (WeightedTerm | WeightedUnion)[][] = []
     for (const { term, count } of leaf.terms) {
       const near = yield* this.#similarTerms(leaf, term)
       groups.push(
@@ -218,7 +223,28 @@ class TextRun {
       )
       if (this.#pacer.due()) yield this.#pacer.pause()
     }
+    if (prefix !== null) groups.push([yield* this.#prefixed(leaf, prefix)])
     return { kind: 'terms', groups, all }
+  }
+
+  /**
+   * The terms that begin with a prefix, as one term: rare terms would otherwise get the highest scores, and a search
+   * takes too long with thousands of terms. The complete word matches too, because the term of a word may be shorter
+   * than the word.
+   */
+  *#prefixed(leaf: MatchNode, { start, term }: WordPrefix): Task<WeightedUnion> {
+    const similar = term === null ? [] : yield* this.#similarTerms(leaf, term)
+    const others = similar.map(({ term }) => term)
+    const postings = new Map<TextSegment, Postings>()
+    let having = 0
+    for (const unit of this.#columns[leaf.column]!.units) {
+      const { segment } = unit
+      const own = yield* unit.on(prefixPostings(segment, start, others, this.#pacer))
+      if (own === null) continue
+      postings.set(segment, own)
+      having += own.docs
+    }
+    return { postings, weight: leaf.boost * this.#maxScoreOf(leaf, having) }
   }
 
   *#similarTerms(leaf: MatchNode, term: string): Task<readonly ExpandedTerm[]> {
@@ -229,9 +255,17 @@ class TextRun {
   }
 
   /** Return the maximum score that a row can get for one term. */
-  #maxScore({ column }: TextLeaf, term: string): number {
-    const { units, docs } = this.#columns[column]!
-    const having = units.reduce((sum, { segment }) => sum + (segment.find(term)?.docs ?? 0), 0)
+  #maxScore(leaf: TextLeaf, term: string): number {
+    const { units } = this.#columns[leaf.column]!
+    return this.#maxScoreOf(
+      leaf,
+      units.reduce((sum, { segment }) => sum + (segment.find(term)?.docs ?? 0), 0),
+    )
+  }
+
+  /** Return the maximum score that a row can get for a term that `having` rows contain. */
+  #maxScoreOf({ column }: TextLeaf, having: number): number {
+    const { docs } = this.#columns[column]!
     // `having` counts deleted rows too, so it may exceed the number of live rows.
     return (bm25.k1 + 1) * inverseFrequency(Math.min(having, docs), docs)
   }

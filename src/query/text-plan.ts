@@ -1,5 +1,5 @@
 /** Defines the plan of a full-text search: names are resolved to columns, and words to terms (see plan.ts). */
-import type { Analyzer } from '../indexes/text/analysis/analyzer.js'
+import type { Analyzer, WordPrefix } from '../indexes/text/analysis/analyzer.js'
 import type { HighlightOptions } from '../indexes/text/highlight.js'
 
 /** A column whose text is searched. */
@@ -23,8 +23,10 @@ export interface MatchNode {
   readonly kind: 'match'
   /** Index of the column in `TextSearch.columns`. */
   readonly column: number
-  /** The terms of the query. If the list is empty, no row matches. */
+  /** Empty, and no prefix: no row matches. */
   readonly terms: readonly QueryTerm[]
+  /** The last word, which matches terms that begin with it; null: all words are complete. */
+  readonly prefix: WordPrefix | null
   /** Whether a row must have all terms. */
   readonly all: boolean
   /**

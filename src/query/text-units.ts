@@ -3,7 +3,7 @@
  * the unindexed rows. Each unit numbers its rows from 0. The frequency of a term is computed over all units.
  */
 import type { Analyzer } from '../indexes/text/analysis/analyzer.js'
-import { type ScannedTexts, scannedSegment } from '../indexes/text/search/scan.js'
+import { type ScannedTerms, type ScannedTexts, scannedSegment } from '../indexes/text/search/scan.js'
 import type { TextFacts, TextSegment } from '../indexes/text/segment.js'
 import type { Fragment } from '../manifest/layout.js'
 import { Bitset } from '../primitives/bitset.js'
@@ -19,7 +19,6 @@ import { partialCover } from './probed-rows.js'
 import type { RowSource } from './source.js'
 import type { TextColumn } from './text-plan.js'
 import { rowPlace } from './text-rows.js'
-import type { WantedTerms } from './wanted-terms.js'
 
 /** By fragment: the live rows that pass the filter. */
 export type Passing = ReadonlyMap<Fragment, RowSet>
@@ -53,7 +52,7 @@ export interface TextUnit {
  */
 export function* unitsOf(
   { index: name, path, analyzer }: TextColumn,
-  wanted: () => WantedTerms,
+  wanted: () => ScannedTerms,
   passing: Passing | null,
   fast: boolean,
   source: RowSource,
@@ -215,8 +214,8 @@ class Scanned {
     this.#pacer = pacer
   }
 
-  segment(analyzer: Analyzer, { accept, positions }: WantedTerms): Task<TextSegment> {
-    return scannedSegment(this.#texts(), analyzer, accept, positions, this.#pacer)
+  segment(analyzer: Analyzer, wanted: ScannedTerms): Task<TextSegment> {
+    return scannedSegment(this.#texts(), analyzer, wanted, this.#pacer)
   }
 
   *#texts(): TaskStream<ScannedTexts> {

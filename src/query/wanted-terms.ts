@@ -1,39 +1,43 @@
 /** Collects the terms of a full-text query. */
 import { automaticDistance, editDistanceMatcher } from '../indexes/text/search/near-terms.js'
+import { beginningsOf } from '../indexes/text/search/prefix-postings.js'
+import type { ScannedTerms } from '../indexes/text/search/scan.js'
 import type { TermMatcher } from '../indexes/text/segment.js'
 import type { MatchNode, PhraseNode, TextNode } from './text-plan.js'
 
 /** A node of a text query that has terms, and no other nodes. */
 export type TextLeaf = MatchNode | PhraseNode
 
-/** The terms to find in texts. */
-export interface WantedTerms {
-  /** Returns whether a term of a text is one of the terms to find. */
-  readonly accept: (term: string) => boolean
-  /** Whether the positions of the terms in the text are needed, because the query has a phrase. */
-  readonly positions: boolean
-}
-
 /**
  * Return all terms of a column that affect matches or scores. `column`: index of the column in `TextSearch.columns`.
  */
-export function wantedTerms(query: TextNode, column: number): WantedTerms {
+export function wantedTerms(query: TextNode, column: number): ScannedTerms {
   return termsOf(leavesOf(query, true), column)
 }
 
-/** Return the terms of a column that make rows match. Terms that lower scores or exclude rows are left out. */
-export function matchingTerms(query: TextNode, column: number): WantedTerms {
-  return termsOf(leavesOf(query, false), column)
+/**
+ * Return a test for the terms of a column that make rows match. The test is false for terms that lower scores or exclude
+ * rows.
+ */
+export function matchingTerms(query: TextNode, column: number): (term: string) => boolean {
+  const { accept, prefixes } = termsOf(leavesOf(query, false), column)
+  return term => accept(term) || prefixes.some(prefix => term.startsWith(prefix))
 }
 
-function termsOf(leaves: Iterable<TextLeaf>, column: number): WantedTerms {
+function termsOf(leaves: Iterable<TextLeaf>, column: number): ScannedTerms {
   const terms = new Set<string>()
+  const prefixes = new Set<string>()
   const matchers: TermMatcher[] = []
   let positions = false
   for (const leaf of leaves) {
     if (leaf.column !== column) continue
     if (leaf.kind === 'phrase') positions = true
-    for (const { term } of leaf.terms) {
+    const words = leaf.terms.map(({ term }) => term)
+    if (leaf.kind === 'match' && leaf.prefix !== null) {
+      for (const beginning of beginningsOf(leaf.prefix.start)) prefixes.add(beginning)
+      if (leaf.prefix.term !== null) words.push(leaf.prefix.term)
+    }
+    for (const term of words) {
       const distance = distanceFor(leaf, term)
       if (distance === 0) terms.add(term)
       else matchers.push(editDistanceMatcher(term, distance, (leaf as MatchNode).prefixLength))
@@ -41,7 +45,7 @@ function termsOf(leaves: Iterable<TextLeaf>, column: number): WantedTerms {
   }
   const accept = (term: string) =>
     terms.has(term) || matchers.some(each => term.startsWith(each.prefix) && each.distance(term) !== null)
-  return { accept, positions }
+  return { accept, prefixes: [...prefixes], positions }
 }
 
 /** Return the maximum edit distance between a term of a row and a term of the query. */

@@ -83,6 +83,13 @@ const queries: Readonly<Record<string, (table: Table) => Search<object>>> = {
     maxExpansions: 5,
     boost: 2,
   }),
+  'a prefix': text({ match: 'ape w15', operator: 'and', prefix: true }),
+  'a prefix in columns': text({
+    multiMatch: 'bee A',
+    columns: ['title', 'body'],
+    boosts: [3, 1],
+    prefix: true,
+  }),
   'by length': text({ match: 'appe', column: 'body', fuzziness: 'auto' }),
   phrase: table => text({ phrase: 'ape bee', column: 'body' })(table).limit(400).offset(7),
   columns: text({ multiMatch: 'ape', columns: ['title', 'body'], boosts: [3, 1] }),
@@ -262,6 +269,13 @@ describe('an invalid query is refused alike', () => {
     ],
     'an empty boolean': [structured({ boolean: {} }), 13],
     'three edits': [structured({ match: { terms: 'ape', fuzziness: 3 } }), 13],
+    'a prefix that is no boolean': [structured({ match: { terms: 'ape', prefix: 'yes' } }), 13],
+    '65 prefixes': [
+      structured({
+        boolean: { should: Array(65).fill({ match: { terms: 'a', column: 'body', prefix: true } }) },
+      }),
+      13,
+    ],
     'a negative factor': [structured({ match: { terms: 'ape', boost: -1 } }), 13],
     'two operators': [structured({ match: { terms: 'ape' }, phrase: { terms: 'ape' } }), 13],
     'two kinds of query': [

@@ -28,8 +28,14 @@ type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 const operator = fc.constantFrom('or', 'and') as fc.Arbitrary<'or' | 'and'>
 const fuzziness = fc.constantFrom(0, 0, 1, 2, 'auto') as fc.Arbitrary<number | 'auto'>
 const asked = fc
-  .array(fc.constantFrom(...words, 'cap', 'blown'), { minLength: 0, maxLength: 3 })
-  .map(list => list.join(' '))
+  .tuple(
+    fc.array(fc.constantFrom(...words, 'cap', 'blown', 'FI', 'b', 'straß', 'th'), {
+      minLength: 0,
+      maxLength: 3,
+    }),
+    fc.constantFrom('', '', '', ' '),
+  )
+  .map(([list, end]) => list.join(' ') + end)
 const query = fc.letrec<{ node: TextQuery }>(tie => ({
   node: fc.oneof(
     { maxDepth: 2 },
@@ -41,13 +47,14 @@ const query = fc.letrec<{ node: TextQuery }>(tie => ({
         fuzziness,
         prefixLength: fc.nat(2),
         maxExpansions: fc.constantFrom(1, 2, 50),
+        prefix: fc.boolean(),
         boost: fc.constantFrom(0, 1, 2.5),
       },
       { requiredKeys: ['match'] },
     ),
     fc.record({ phrase: asked, column, slop: fc.nat(2) }, { requiredKeys: ['phrase'] }),
     fc.record(
-      { multiMatch: asked, columns: fc.constant(['a', 'tags']), operator },
+      { multiMatch: asked, columns: fc.constant(['a', 'tags']), operator, prefix: fc.boolean() },
       { requiredKeys: ['multiMatch', 'columns'] },
     ),
     fc.record(

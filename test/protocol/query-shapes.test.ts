@@ -174,6 +174,16 @@ describe('full_text_query', () => {
     })
   })
 
+  test('the last word of a match may be a prefix', () => {
+    const wire = { match: { terms: 'green ener', prefix: true } }
+    expect(query({ full_text_query: { query: wire } }).full_text_query).toStrictEqual({
+      structured_query: { query: wire },
+    })
+    expect(() => query({ full_text_query: { query: { match: { terms: 'a', prefix: 1 } } } })).toThrow(
+      'prefix',
+    )
+  })
+
   test('A-066 operators nest, with exactly one per object and null for absent; for fuzziness null means automatic', () => {
     const wire = {
       boolean: {

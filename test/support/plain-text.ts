@@ -3,7 +3,7 @@ import type { Column } from '../../src/arrow/column.js'
 import { rowsToBatch } from '../../src/arrow/rows.js'
 import type { Analyzer, TermNumbering } from '../../src/indexes/text/analysis/analyzer.js'
 import { defaultTextOptions } from '../../src/indexes/text/options.js'
-import type { Corpus, SegmentQuery } from '../../src/indexes/text/query.js'
+import type { Corpus, PhraseQuery, WeightedTerm } from '../../src/indexes/text/query.js'
 import { scannedSegment } from '../../src/indexes/text/search/scan.js'
 import type { TextSegment } from '../../src/indexes/text/segment.js'
 import { Pacer } from '../../src/primitives/pacer.js'
@@ -43,6 +43,7 @@ export const spaceAnalyzer: Analyzer = {
   options: { ...defaultTextOptions, positions: true },
   identity: 'spaces',
   tokens: text => tokensOf(text).map(token => ({ ...token, start: 0, end: 0 })),
+  prefixText: text => ({ tokens: spaceAnalyzer.tokens(text), prefix: null }),
   numbering: () => new SpaceNumbering(),
 }
 
@@ -54,10 +55,14 @@ export function textColumn(texts: readonly (string | null)[]): Column {
   ).columns[0]!
 }
 
-/** All terms of the texts are in it. */
-export async function segmentOfTexts(texts: readonly (string | null)[]): Promise<TextSegment> {
+/** All terms of the texts are in it. `prefixes`: those it can be asked for. */
+export async function segmentOfTexts(
+  texts: readonly (string | null)[],
+  prefixes: readonly string[] = [],
+): Promise<TextSegment> {
   const scanned = [{ column: textColumn(texts), rows: null }]
-  return runTask(scannedSegment(scanned, spaceAnalyzer, () => true, true, new Pacer()))
+  const wanted = { accept: () => true, prefixes, positions: true }
+  return runTask(scannedSegment(scanned, spaceAnalyzer, wanted, new Pacer()))
 }
 
 export function corpusOfTexts(texts: readonly (string | null)[]): Corpus {
@@ -71,10 +76,15 @@ export interface ScoredRow {
   readonly score: number
 }
 
+/** A query without joined postings. */
+export type QueryOfTerms =
+  | PhraseQuery
+  | { readonly kind: 'terms'; readonly groups: readonly (readonly WeightedTerm[])[]; readonly all: boolean }
+
 /** Rows that match, by ordinal. */
 export function matchesByLoops(
   texts: readonly (string | null)[],
-  query: SegmentQuery,
+  query: QueryOfTerms,
   { averageLength }: Corpus,
 ): ScoredRow[] {
   const found: ScoredRow[] = []
@@ -99,10 +109,7 @@ export function matchesByLoops(
 }
 
 /** Every choice of places is looked at. */
-function standsIn(
-  places: ReadonlyMap<string, readonly number[]>,
-  { terms, slop }: SegmentQuery & { kind: 'phrase' },
-): boolean {
+function standsIn(places: ReadonlyMap<string, readonly number[]>, { terms, slop }: PhraseQuery): boolean {
   const tries = (i: number, before: number): boolean => {
     if (i === terms.length) return true
     const { term, offset } = terms[i]!

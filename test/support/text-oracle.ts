@@ -38,20 +38,17 @@ export class TextOracle {
         fuzziness = 0,
         prefixLength = 0,
         maxExpansions = 50,
+        prefix = false,
         boost = 1,
       } = query
+      const asked = { match, operator, fuzziness, prefixLength, maxExpansions, prefix }
       const own = column === undefined ? columns : [column]
-      return best(
-        own.map(name => this.#match(name, match, operator, fuzziness, prefixLength, maxExpansions, boost)),
-      )
+      return best(own.map(name => this.#match(name, asked, boost)))
     }
     if ('multiMatch' in query) {
-      const { multiMatch, boosts, operator = 'or', fuzziness = 0 } = query
-      return best(
-        query.columns.map((name, i) =>
-          this.#match(name, multiMatch, operator, fuzziness, 0, 50, boosts?.[i] ?? 1),
-        ),
-      )
+      const { multiMatch: match, boosts, operator = 'or', fuzziness = 0, prefix = false } = query
+      const asked = { match, operator, fuzziness, prefixLength: 0, maxExpansions: 50, prefix }
+      return best(query.columns.map((name, i) => this.#match(name, asked, boosts?.[i] ?? 1)))
     }
     if ('phrase' in query) {
       const own = query.column === undefined ? columns : [query.column]
@@ -83,36 +80,44 @@ export class TextOracle {
 
   #match(
     column: string,
-    text: string,
-    operator: 'or' | 'and',
-    fuzziness: number | 'auto',
-    prefixLength: number,
-    most: number,
+    { match, operator, fuzziness, prefixLength, maxExpansions, prefix }: Asked,
     boost: number,
   ): Scores {
     const docs = this.#columns.get(column)!
+    const start = prefix ? /[\p{L}\p{N}]+$/u.exec(match)?.[0] : undefined
+    const words = start === undefined ? match : match.slice(0, -start.length)
     const counts = new Map<string, number>()
-    for (const { term } of analyzer.tokens(text)) counts.set(term, (counts.get(term) ?? 0) + 1)
+    for (const { term } of analyzer.tokens(words)) counts.set(term, (counts.get(term) ?? 0) + 1)
     const all = [...new Set(docs.flatMap(({ at }) => [...at.keys()]))]
-    const groups = [...counts].map(([term, count]) => {
+    const similar = (term: string): readonly string[] => {
       const distance = fuzziness === 'auto' ? automatic(term) : fuzziness
-      if (distance === 0) return [{ term, count }]
+      if (distance === 0) return [term]
       const prefix = [...term].slice(0, prefixLength).join('')
       return all
         .filter(each => each.startsWith(prefix))
         .map(each => ({ term: each, edits: edits([...term], [...each]) }))
         .filter(each => each.edits <= distance)
         .sort((a, b) => a.edits - b.edits || Buffer.compare(Buffer.from(a.term), Buffer.from(b.term)))
-        .slice(0, most)
-        .map(each => ({ term: each.term, count }))
-    })
+        .slice(0, maxExpansions)
+        .map(each => each.term)
+    }
+    /** Terms of an element of a group count as one term. */
+    const groups = Array.from(counts, ([term, count]) =>
+      similar(term).map(each => ({ terms: new Set([each]), count })),
+    )
+    if (start !== undefined) {
+      const folded = start.toLowerCase().replaceAll('ß', 'ss')
+      const whole = analyzer.tokens(start).flatMap(({ term }) => similar(term))
+      const begun = all.filter(term => term.startsWith(folded))
+      groups.push([{ terms: new Set([...begun, ...whole]), count: 1 }])
+    }
     const found = new Map<number, number>()
     if (groups.length === 0) return found
     for (const [row, doc] of docs.entries()) {
-      const has = groups.map(group => group.some(({ term }) => doc.at.has(term)))
+      const has = groups.map(group => group.some(({ terms }) => occurrences(doc, terms) > 0))
       if (operator === 'and' ? has.includes(false) : !has.includes(true)) continue
       let score = 0
-      for (const { term, count } of groups.flat()) score += count * boost * this.#share(docs, doc, term)
+      for (const { terms, count } of groups.flat()) score += count * boost * this.#share(docs, doc, terms)
       found.set(row, Math.fround(score))
     }
     return found
@@ -129,22 +134,37 @@ export class TextOracle {
       )
       if (places.some(({ length }) => length === 0) || !standsIn(places, slop)) continue
       let score = 0
-      for (const { term } of tokens) score += this.#share(docs, doc, term)
+      for (const { term } of tokens) score += this.#share(docs, doc, new Set([term]))
       found.set(row, Math.fround(score))
     }
     return found
   }
 
-  /** What a term adds to the score of a row. */
-  #share(docs: readonly Doc[], doc: Doc, term: string): number {
-    const frequency = doc.at.get(term)?.length ?? 0
-    const having = docs.filter(({ at }) => at.has(term)).length
+  /** What terms that count as one add to the score of a row. */
+  #share(docs: readonly Doc[], doc: Doc, terms: ReadonlySet<string>): number {
+    const frequency = occurrences(doc, terms)
+    const having = docs.filter(each => occurrences(each, terms) > 0).length
     const lengths = docs.map(({ length }) => length).filter(length => length > 0)
     const average = lengths.reduce((sum, length) => sum + length, 0) / lengths.length
     const idf = Math.log(1 + (lengths.length - having + 0.5) / (having + 0.5))
     if (frequency === 0) return 0
     return (2.2 * idf * frequency) / (frequency + 1.2 * (0.25 + (0.75 * doc.length) / average))
   }
+}
+
+interface Asked {
+  readonly match: string
+  readonly operator: 'or' | 'and'
+  readonly fuzziness: number | 'auto'
+  readonly prefixLength: number
+  readonly maxExpansions: number
+  readonly prefix: boolean
+}
+
+function occurrences({ at }: Doc, terms: ReadonlySet<string>): number {
+  let count = 0
+  for (const term of terms) count += at.get(term)?.length ?? 0
+  return count
 }
 
 function docOf(value: string | readonly (string | null)[] | null): Doc {

@@ -53,6 +53,7 @@ export const plainAnalyzer: Analyzer = {
   options: defaultTextOptions,
   identity: 'plain',
   tokens,
+  prefixText: text => ({ tokens: tokens(text), prefix: null }),
   numbering: () => new PlainNumbering(),
 }
 

@@ -3,7 +3,7 @@
  */
 import { assert, corrupted } from '../../errors.js'
 import type { Pacer } from '../../primitives/pacer.js'
-import { type MaybePromise, type Task, whenResolved } from '../../primitives/task.js'
+import { type MaybePromise, runAll, type Task, type TaskStream, whenResolved } from '../../primitives/task.js'
 import { numbersOf, type SectionFile, sectionOf } from '../sections/section-file.js'
 import type { TextHead } from './build.js'
 import type { Numbers } from './narrow.js'
@@ -15,6 +15,8 @@ import { Terms } from './terms.js'
 
 /** Maximum number of cached term lookups. When the cache is full, it is cleared. */
 const mostLookups = 64
+/** Terms of a prefix whose postings are read together. */
+const termsAtOnce = 64
 
 /**
  * Open a segment: read everything except postings and positions into memory. Throws Internal if the file is damaged or
@@ -86,6 +88,19 @@ class StoredTextSegment implements TextSegment {
     return entry
   }
 
+  *begun(prefix: string, pacer: Pacer): TaskStream<Postings> {
+    const { from, to } = this.#terms.range(prefix)
+    for (let at = from; at < to; at += termsAtOnce) {
+      const reads = Array.from(
+        { length: Math.min(to - at, termsAtOnce) },
+        (_, i) => () => this.#postingsOf(at + i, false, pacer.signal),
+      )
+      const read = yield* runAll(reads)
+      yield* read
+      if (pacer.due()) yield pacer.pause()
+    }
+  }
+
   near(matcher: TermMatcher, pacer: Pacer): Task<readonly NearTerm[]> {
     return this.#terms.near(matcher, pacer)
   }
@@ -95,6 +110,10 @@ class StoredTextSegment implements TextSegment {
     positions: boolean,
     signal: AbortSignal | undefined,
   ): MaybePromise<Postings> {
+    return this.#postingsOf(number, positions, signal)
+  }
+
+  #postingsOf(number: number, positions: boolean, signal: AbortSignal | undefined): MaybePromise<Postings> {
     assert(!positions || this.facts.positions, 'a segment without positions cannot return positions')
     const { docs, at, end, positionsAt, positionsEnd } = this.#terms.locate(number)
     const rows = this.#read(this.#postings, at, end, signal)

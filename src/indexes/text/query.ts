@@ -2,6 +2,7 @@
  * Defines the queries of a text segment and the functions of BM25. Before a caller queries segments, it looks up the
  * terms in all of them and computes the weights.
  */
+import type { Postings, TextSegment } from './segment.js'
 
 /**
  * Constants of BM25 (Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009), equal to those of Lucene and
@@ -18,8 +19,18 @@ export interface WeightedTerm {
   readonly weight: number
 }
 
-/** A term of the query and its fuzzy variants. A row with several of these terms gets the sum of their scores. */
-type TermGroup = readonly WeightedTerm[]
+/** Terms that count as one term: their joined postings (search/prefix-postings.ts), and the weight as in `WeightedTerm`. */
+export interface WeightedUnion {
+  /** Segments without an entry have none of the terms. */
+  readonly postings: ReadonlyMap<TextSegment, Postings>
+  readonly weight: number
+}
+
+/**
+ * A term of the query and its fuzzy variants, or the terms that begin with a prefix. A row gets the sum of the scores
+ * of the elements that it matches.
+ */
+type TermGroup = readonly (WeightedTerm | WeightedUnion)[]
 
 /** Finds rows that contain terms. */
 interface TermsQuery {

@@ -4,7 +4,7 @@
  * information about table rows or deleted rows.
  */
 import type { Pacer } from '../../primitives/pacer.js'
-import type { MaybePromise, Task } from '../../primitives/task.js'
+import type { MaybePromise, Task, TaskStream } from '../../primitives/task.js'
 
 /** Statistics of a segment. */
 export interface TextFacts {
@@ -54,6 +54,11 @@ export interface TextSegment {
   readonly lengths: Uint8Array | Uint16Array | Uint32Array
   /** Return the entry of a term. Return null if no row has the term. */
   find(term: string): TermEntry | null
+  /**
+   * Return postings that together have the rows of all terms that begin with a prefix. A row with several of these terms
+   * may be in several postings, with a part of its frequency in each. Errors are as for `postings`.
+   */
+  begun(prefix: string, pacer: Pacer): TaskStream<Postings>
   /** Return all matching terms. */
   near(matcher: TermMatcher, pacer: Pacer): Task<readonly NearTerm[]>
   /**

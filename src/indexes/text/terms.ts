@@ -42,6 +42,12 @@ interface TermAddress {
   readonly positionsEnd: number
 }
 
+/** The numbers of consecutive terms: from `from` to `to - 1`. */
+interface TermRange {
+  readonly from: number
+  readonly to: number
+}
+
 /** Writes a dictionary, term by term in order. */
 export class TermsWriter {
   readonly #terms = new ByteSink()
@@ -145,6 +151,14 @@ export class Terms {
     return null
   }
 
+  /** Return the terms that begin with a prefix. */
+  range(prefix: string): TermRange {
+    const first = Buffer.from(prefix)
+    // No byte of UTF-8 is 0xff, so this follows all terms with the prefix.
+    const next = Buffer.concat([first, Uint8Array.of(0xff)])
+    return { from: this.#rankOf(first), to: this.#rankOf(next) }
+  }
+
   /** Return all matching terms. */
   *near(matcher: TermMatcher, pacer: Pacer): Task<readonly NearTerm[]> {
     const { prefix } = matcher
@@ -203,6 +217,18 @@ export class Terms {
       return orderOfBytes(term, 0, term.length, terms, reader.at, reader.at + length) >= 0
     }
     return partitionPoint(blocks.length / blockNumbers, isBefore) - 1
+  }
+
+  /** Return the number of terms that are less than `term`. */
+  #rankOf(term: Buffer): number {
+    const block = this.#blockOf(term)
+    if (block < 0) return 0
+    const count = this.#readBlock(block)
+    const isLess = (i: number) => {
+      const from = i === 0 ? 0 : this.#ends[i - 1]!
+      return orderOfBytes(this.#text, from, this.#ends[i]!, term, 0, term.length) < 0
+    }
+    return block * blockTerms + partitionPoint(count, isLess)
   }
 
   /** Decode the terms of a block into `#text`. Return their number. */

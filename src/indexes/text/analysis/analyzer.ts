@@ -19,6 +19,22 @@ export interface Token {
   readonly end: number
 }
 
+/** The normalized beginning of a word, and the term that the word has if it is complete. */
+export interface WordPrefix {
+  /** Terms that begin with this text match: lower case and ASCII, as the options require, but not stemmed. */
+  readonly start: string
+  /** Null: the analyzer drops the word, for example as a stop word. */
+  readonly term: string | null
+}
+
+/** The terms of a text whose last word may be incomplete. */
+export interface PrefixText {
+  /** The terms of the complete words. */
+  readonly tokens: readonly Token[]
+  /** Null: the last word is complete, because the text goes on after it, or there is no word. */
+  readonly prefix: WordPrefix | null
+}
+
 /**
  * A custom tokenizer for text indexes. Register it with `connect`, and use its name as `baseTokenizer` of an index.
  *
@@ -59,6 +75,11 @@ export interface Analyzer {
   readonly identity: string
   /** Return the terms of a text. A lone surrogate is treated as U+FFFD. */
   tokens(text: string): readonly Token[]
+  /**
+   * Return the terms of a text whose last word is a prefix. For n-grams, only a text that is shorter than an n-gram is a
+   * prefix, because longer texts need none.
+   */
+  prefixText(text: string): PrefixText
   /** Return an object that analyzes many texts and numbers their terms. */
   numbering(): TermNumbering
 }

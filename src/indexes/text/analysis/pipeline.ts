@@ -4,7 +4,7 @@
  */
 import type { Language } from '../../../protocol/index-shapes.js'
 import type { TextOptions } from '../options.js'
-import type { Analyzer, TermNumbering, Token } from './analyzer.js'
+import type { Analyzer, PrefixText, TermNumbering, Token } from './analyzer.js'
 import type { BaseTokenizer } from './base-tokenizer.js'
 import { lowered } from './letters.js'
 import { Numbering, type TermOf } from './numbering.js'
@@ -28,12 +28,14 @@ export class Pipeline implements Analyzer {
   readonly identity: string
   readonly #base: BaseTokenizer
   readonly #termOf: TermOf
+  readonly #folded: Words['folded']
 
   constructor(options: TextOptions, base: BaseTokenizer, words: Words) {
     this.options = options
     this.identity = identityOf(options, base, words)
     this.#base = base
     this.#termOf = termsBy(options, words)
+    this.#folded = words.folded
   }
 
   tokens(text: string): readonly Token[] {
@@ -45,8 +47,36 @@ export class Pipeline implements Analyzer {
     return tokens
   }
 
+  prefixText(text: string): PrefixText {
+    const whole = text.toWellFormed()
+    const words: { readonly word: string; readonly isLast: boolean; readonly token: Token | null }[] = []
+    this.#base.cut(whole, (word, position, start, end) => {
+      const term = this.#termOf(word)
+      // A registered tokenizer may return words that are not in the text. Such a word has an empty range.
+      const isLast = end === whole.length || start === end
+      words.push({ word, isLast, token: term === null ? null : { term, position, start, end } })
+    })
+    let last = words.at(-1)
+    if (this.options.baseTokenizer === 'ngram') {
+      last = last === undefined ? { word: whole, isLast: true, token: null } : undefined
+    }
+    const begun = last?.isLast ? this.#normalized(last.word) : ''
+    const complete = begun === '' ? words : words.slice(0, -1)
+    return {
+      tokens: complete.flatMap(({ token }) => token ?? []),
+      prefix: begun === '' ? null : { start: begun, term: last?.token?.term ?? null },
+    }
+  }
+
   numbering(): TermNumbering {
     return new Numbering(this.#base, this.#termOf, this.options.maxTokenLength)
+  }
+
+  /** Apply only the steps that work character by character. */
+  #normalized(word: string): string {
+    const { lowerCase, asciiFolding } = this.options
+    const cased = lowerCase ? lowered(word) : word
+    return asciiFolding ? this.#folded(cased) : cased
   }
 }
 

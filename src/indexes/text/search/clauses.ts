@@ -2,8 +2,8 @@
 import { assert } from '../../../errors.js'
 import type { Pacer } from '../../../primitives/pacer.js'
 import { type MaybePromise, type Task, wait } from '../../../primitives/task.js'
-import type { SegmentQuery, WeightedTerm } from '../query.js'
-import type { TermEntry, TextSegment } from '../segment.js'
+import type { SegmentQuery, WeightedTerm, WeightedUnion } from '../query.js'
+import type { Postings, TermEntry, TextSegment } from '../segment.js'
 import { Leaf } from './leaf.js'
 import type { Norms } from './norms.js'
 import { Phrase } from './phrase.js'
@@ -46,13 +46,13 @@ export function* openClauses(
   assert(!isPhrase || segment.facts.positions, 'a phrase query needs a segment with positions')
   const groups = isPhrase ? query.terms.map(term => [term]) : query.groups
   const all = isPhrase || query.all
-  const terms: WeightedTerm[] = []
-  const entries: TermEntry[] = []
+  const terms: (WeightedTerm | WeightedUnion)[] = []
+  const entries: (TermEntry | Postings)[] = []
   /** For each group: the end of its terms in `terms`. */
   const ends: number[] = []
   for (const group of groups) {
     for (const term of group) {
-      const entry = segment.find(term.term)
+      const entry = 'term' in term ? segment.find(term.term) : (term.postings.get(segment) ?? null)
       if (entry === null) continue
       terms.push(term)
       entries.push(entry)
@@ -67,8 +67,10 @@ export function* openClauses(
   for (let from = 0; from < entries.length; from += termsAtOnce) {
     // Start all reads of the group before waiting, so that a failed read rejects the wait and is not left unhandled.
     const some = entries.slice(from, from + termsAtOnce)
-    const postings = yield* allOf(some.map(entry => segment.postings(entry, isPhrase, pacer.signal)))
-    for (const own of postings) leaves.push(new Leaf(terms[leaves.length]!, own, norms, scratch))
+    const postings = yield* allOf(
+      some.map(entry => ('number' in entry ? segment.postings(entry, isPhrase, pacer.signal) : entry)),
+    )
+    for (const own of postings) leaves.push(new Leaf(terms[leaves.length]!.weight, own, norms, scratch))
     if (pacer.due()) yield pacer.pause()
   }
   const clauses = all

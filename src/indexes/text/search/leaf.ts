@@ -1,6 +1,5 @@
 /** A term of a query with its postings in one segment, and the current position of the search in these postings. */
 import { assert } from '../../../errors.js'
-import type { WeightedTerm } from '../query.js'
 import type { PostingCursor, Postings } from '../segment.js'
 import type { Norms } from './norms.js'
 import type { Scratch } from './scratch.js'
@@ -41,8 +40,8 @@ export class Leaf {
   #next = 0
   readonly #cursor: PostingCursor
 
-  constructor({ term, weight }: WeightedTerm, postings: Postings, norms: Norms, scratch: Scratch) {
-    assert(weight >= 0 && weight < Infinity, `the term ${term} has the weight ${weight}`)
+  constructor(weight: number, postings: Postings, norms: Norms, scratch: Scratch) {
+    assert(weight >= 0 && weight < Infinity, `a term has the weight ${weight}`)
     this.weight = weight
     this.rows = postings.docs
     this.blocks = postings.blocks

@@ -2,7 +2,7 @@
 import { type Column, isValid } from '../../../arrow/column.js'
 import { assert } from '../../../errors.js'
 import type { Pacer } from '../../../primitives/pacer.js'
-import type { MaybePromise, Task } from '../../../primitives/task.js'
+import type { MaybePromise, Task, TaskStream } from '../../../primitives/task.js'
 import { orderOfTexts } from '../../../sql/values/scalar-order.js'
 import type { Analyzer, TermNumbering } from '../analysis/analyzer.js'
 import { encodePostings, type TermRows } from '../encode-postings.js'
@@ -24,22 +24,31 @@ const bytesAtOnce = 16 * 1024
 const rowBytes = 16
 const termBytes = 256
 
+/** The terms that a scanned segment contains. */
+export interface ScannedTerms {
+  /** Return whether the segment contains a term. Called once per distinct term. */
+  readonly accept: (term: string) => boolean
+  /** The prefixes that `TextSegment.begun` may be called with. */
+  readonly prefixes: readonly string[]
+  /** Whether to store positions. */
+  readonly positions: boolean
+}
+
 /**
  * Build a segment over texts. `texts`: columns of rows; the scan waits for each promise before it continues. Ordinals
- * number the rows in reading order. The segment contains only the terms for which `accept` returns true. `accept` is
- * called once per distinct term. The facts and the lengths of the segment count all terms.
+ * number the rows in reading order. The segment contains only the wanted terms. The facts and the lengths of the segment
+ * count all terms.
  */
 export function* scannedSegment(
   texts: Iterable<ScannedTexts | Promise<unknown>>,
   analyzer: Analyzer,
-  accept: (term: string) => boolean,
-  positions: boolean,
+  wanted: ScannedTerms,
   pacer: Pacer,
 ): Task<TextSegment> {
   const numbering = learned.get(analyzer) ?? analyzer.numbering()
   // Remove the numbering from the cache, because two scans must not use it at the same time.
   learned.delete(analyzer)
-  const scan = new Scan(numbering, accept, positions)
+  const scan = new Scan(numbering, wanted)
   let read = 0
   for (const each of texts) {
     if (each instanceof Promise) {
@@ -74,14 +83,18 @@ class Scan {
   /** Number of distinct terms. `accept` was called once for each. */
   distinct = 0
   readonly #numbering: TermNumbering
-  readonly #accept: (term: string) => boolean
-  readonly #positions: boolean
+  readonly #wanted: ScannedTerms
   /**
-   * By term number: the index in `#terms` plus 1, or 0 if `accept` was not called yet, or -1 if the term is not
-   * accepted.
+   * By term number: the index in `#targets` plus 1, or 0 if `accept` was not called yet, or -1 if the term is not
+   * wanted.
    */
   #indexes = new Int32Array(1024)
+  readonly #targets: Target[] = []
   readonly #terms: GrowingTerm[] = []
+  /** The rows of all terms that begin with a prefix, in the order of `ScannedTerms.prefixes`. */
+  readonly #begun: readonly GrowingTerm[]
+  /** For terms that are wanted only by their prefixes: the index in `#targets` plus 1, by the numbers of the prefixes. */
+  readonly #indexesOfPrefixes = new Map<string, number>()
   readonly #lengths = new Numbers()
   #docs = 0
   #tokens = 0
@@ -89,10 +102,10 @@ class Scan {
   #length = 0
   #base = 0
 
-  constructor(numbering: TermNumbering, accept: (term: string) => boolean, positions: boolean) {
+  constructor(numbering: TermNumbering, wanted: ScannedTerms) {
     this.#numbering = numbering
-    this.#accept = accept
-    this.#positions = positions
+    this.#wanted = wanted
+    this.#begun = wanted.prefixes.map(prefix => new GrowingTerm(prefix, false))
   }
 
   /** Read the next row. Return its size in bytes. */
@@ -112,24 +125,29 @@ class Scan {
       docs: this.#docs,
       tokens: this.#tokens,
       terms: this.distinct,
-      positions: this.#positions,
+      positions: this.#wanted.positions,
       identity,
     }
     const terms = this.#terms.sort((a, b) => orderOfTexts(a.term, b.term))
     const entries: TermEntry[] = []
     const postings: Postings[] = []
     let bytes = lengths.byteLength
-    for (const [number, term] of terms.entries()) {
+    function* encoded(term: GrowingTerm): Task<Postings> {
       const rows = term.taken(lengths)
-      const docs = rows.ordinals.length
-      const encoded = yield* encodePostings(rows, pacer)
-      const positions = encoded.positions === null ? null : whole(encoded.positions)
-      entries.push({ number, term: term.term, docs })
-      postings.push(openPostings(docs, whole(encoded.postings), positions, lengths))
-      bytes += encoded.postings.length + (encoded.positions?.length ?? 0)
+      const { postings, positions } = yield* encodePostings(rows, pacer)
+      bytes += postings.length + (positions?.length ?? 0)
       if (pacer.due()) yield pacer.pause()
+      const places = positions === null ? null : whole(positions)
+      return openPostings(rows.ordinals.length, whole(postings), places, lengths)
     }
-    return new ScannedSegment(facts, lengths, entries, postings, bytes)
+    for (const [number, term] of terms.entries()) {
+      const own = yield* encoded(term)
+      entries.push({ number, term: term.term, docs: own.docs })
+      postings.push(own)
+    }
+    const begun = new Map<string, Postings>()
+    for (const prefix of this.#begun) if (!prefix.isEmpty) begun.set(prefix.term, yield* encoded(prefix))
+    return new ScannedSegment(facts, lengths, entries, postings, begun, bytes)
   }
 
   #read(column: Column, index: number): number {
@@ -154,7 +172,7 @@ class Scan {
     for (let i = 0; i < count; i++) {
       const number = numbers[i]!
       const index = (number < this.#indexes.length ? this.#indexes[number]! : 0) || this.#register(number)
-      if (index > 0) this.#terms[index - 1]!.add(ordinal, storedPosition(this.#base, positions[i]!))
+      if (index > 0) this.#targets[index - 1]!.add(ordinal, storedPosition(this.#base, positions[i]!))
     }
     this.#length += count
     if (count > 0) this.#base += positions[count - 1]! + 1
@@ -169,8 +187,28 @@ class Scan {
       this.#indexes = longer
     }
     const term = this.#numbering.terms[number]!
-    const index = this.#accept(term) ? this.#terms.push(new GrowingTerm(term, this.#positions)) : -1
+    const index = this.#indexOf(term)
     this.#indexes[number] = index
+    return index
+  }
+
+  /** Return the index of a new term in `#targets`, plus 1; -1: the term is not wanted. */
+  #indexOf(term: string): number {
+    const { accept, prefixes, positions } = this.#wanted
+    const own = accept(term) ? new GrowingTerm(term, positions) : null
+    if (own !== null) this.#terms.push(own)
+    if (prefixes.length === 0) return own === null ? -1 : this.#targets.push(own)
+    const begun: number[] = []
+    for (let i = 0; i < prefixes.length; i++) if (term.startsWith(prefixes[i]!)) begun.push(i)
+    const targets: Target[] = begun.map(i => this.#begun[i]!)
+    if (own !== null) return this.#targets.push(targetOf([own, ...targets]))
+    if (targets.length === 0) return -1
+    const key = begun.join()
+    let index = this.#indexesOfPrefixes.get(key)
+    if (index === undefined) {
+      index = this.#targets.push(targetOf(targets))
+      this.#indexesOfPrefixes.set(key, index)
+    }
     return index
   }
 }
@@ -179,8 +217,21 @@ function whole(bytes: Uint8Array): TermBytes {
   return { bytes, at: 0, end: bytes.length }
 }
 
-/** A term and the rows in which the scan found it so far. */
-class GrowingTerm {
+/** Gets each occurrence of a term, in the order of rows and positions. */
+interface Target {
+  add(row: number, position: number): void
+}
+
+function targetOf(targets: readonly Target[]): Target {
+  if (targets.length === 1) return targets[0]!
+  const add = (row: number, position: number) => {
+    for (let i = 0; i < targets.length; i++) targets[i]!.add(row, position)
+  }
+  return { add }
+}
+
+/** A term, or all terms that begin with a prefix, and the rows in which the scan found it so far. */
+class GrowingTerm implements Target {
   readonly term: string
   readonly #rows = new Numbers()
   readonly #frequencies = new Numbers()
@@ -203,6 +254,10 @@ class GrowingTerm {
     this.#positions?.push(position)
   }
 
+  get isEmpty(): boolean {
+    return this.#rows.count === 0
+  }
+
   taken(lengths: Uint32Array): TermRows {
     return {
       ordinals: this.#rows.taken(),
@@ -219,6 +274,7 @@ class ScannedSegment implements TextSegment {
   readonly facts: TextFacts
   readonly lengths: Uint32Array
   readonly #entries: ReadonlyMap<string, TermEntry>
+  readonly #begun: ReadonlyMap<string, Postings>
   /** Postings by term number. */
   readonly #postings: readonly Postings[]
 
@@ -227,11 +283,13 @@ class ScannedSegment implements TextSegment {
     lengths: Uint32Array,
     entries: readonly TermEntry[],
     postings: readonly Postings[],
+    begun: ReadonlyMap<string, Postings>,
     bytes: number,
   ) {
     this.rows = lengths.length
     this.facts = facts
     this.lengths = lengths
+    this.#begun = begun
     this.#entries = new Map(entries.map(entry => [entry.term, entry]))
     this.#postings = postings
     this.bytes = bytes
@@ -239,6 +297,11 @@ class ScannedSegment implements TextSegment {
 
   find(term: string): TermEntry | null {
     return this.#entries.get(term) ?? null
+  }
+
+  *begun(prefix: string): TaskStream<Postings> {
+    const postings = this.#begun.get(prefix)
+    if (postings !== undefined) yield postings
   }
 
   *near(matcher: TermMatcher, pacer: Pacer): Task<readonly NearTerm[]> {

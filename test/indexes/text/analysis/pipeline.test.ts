@@ -111,3 +111,54 @@ test('the identity names exactly the parts in use', () => {
     'letters/1',
   )
 })
+
+describe('the last word as a prefix', () => {
+  const prefixOf = (text: string, options: Partial<TextOptions> = {}) => {
+    const { tokens, prefix } = plainAnalyzer(options, [lettersTokenizer]).prefixText(text)
+    return [tokens.map(({ term }) => term).join(' '), prefix?.start ?? null, prefix?.term ?? null]
+  }
+
+  test('the other words are analyzed, the prefix is only normalized', () => {
+    expect(prefixOf('The Cats of CRÊTES')).toEqual(['cat', 'cretes', 'crete'])
+    expect(prefixOf('CRÊTES', nothing)).toEqual(['', 'CRÊTES', 'CRÊTES'])
+    expect(prefixOf('cats cats')).toEqual(['cat', 'cats', 'cat'])
+  })
+  test('a prefix is not dropped as a stop word or for its length', () => {
+    expect(prefixOf('cats of the')).toEqual(['cat', 'the', null])
+    expect(prefixOf('a'.repeat(50))).toEqual(['', 'a'.repeat(50), null])
+  })
+  test.each(['cats ', 'cats.', 'cats\n', 'cats-', 'cats’'])(
+    '%j has no prefix, because its last word is complete',
+    text => {
+      expect(prefixOf(text)).toEqual(['cat', null, null])
+    },
+  )
+  test.each(['', ' ', '!?'])('%j has no prefix and no word', text => {
+    expect(prefixOf(text)).toEqual(['', null, null])
+  })
+  test('the base tokenizer decides what a word is', () => {
+    expect(prefixOf('a foo_bar')).toEqual(['a foo', 'bar', 'bar'])
+    expect(prefixOf('a foo_bar.', { baseTokenizer: 'whitespace' })).toEqual(['a', 'foo_bar.', 'foo_bar.'])
+    expect(prefixOf('Green ener', { baseTokenizer: 'raw' })).toEqual(['', 'green ener', 'green ener'])
+    expect(prefixOf('green ', { baseTokenizer: 'raw' })).toEqual(['', 'green ', 'green '])
+    expect(prefixOf('green ener', { baseTokenizer: 'icu' })).toEqual(['green', 'ener', 'ener'])
+    expect(prefixOf('green ', { baseTokenizer: 'icu' })).toEqual(['green', null, null])
+  })
+  test('a registered tokenizer decides too, also if it changes its tokens', () => {
+    expect(prefixOf('Green ENER', { baseTokenizer: 'letters' })).toEqual(['green', 'ener', 'ener'])
+    expect(prefixOf('green ener ', { baseTokenizer: 'letters' })).toEqual(['green ener', null, null])
+    const upper = {
+      name: 'upper',
+      version: '1',
+      tokenize: (text: string) => text.split(' ').map(each => `<${each}>`),
+    }
+    const analyzer = plainAnalyzer({ baseTokenizer: 'upper' }, [upper])
+    expect(analyzer.prefixText('a b').prefix).toEqual({ start: '<b>', term: '<b>' })
+  })
+  test('of n-grams, only a text shorter than an n-gram is a prefix', () => {
+    const ngram = { baseTokenizer: 'ngram', stem: false, removeStopWords: false }
+    expect(prefixOf('ÉN', ngram)).toEqual(['', 'en', null])
+    expect(prefixOf('ener', ngram)).toEqual(['ene ner', null, null])
+    expect(prefixOf('', ngram)).toEqual(['', null, null])
+  })
+})

@@ -1,12 +1,7 @@
 /** What a search finds is what loops over all texts find: the same rows, the same scores bit for bit, all that tie. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  type Corpus,
-  type ScoredRows,
-  type SegmentQuery,
-  saturation,
-} from '../../../../src/indexes/text/query.js'
+import { type Corpus, type ScoredRows, saturation } from '../../../../src/indexes/text/query.js'
 import { bestRows } from '../../../../src/indexes/text/search/best-rows.js'
 import { everyRow } from '../../../../src/indexes/text/search/every-row.js'
 import type { Postings, TextSegment } from '../../../../src/indexes/text/segment.js'
@@ -19,6 +14,7 @@ import {
   bestByLoops,
   corpusOfTexts,
   matchesByLoops,
+  type QueryOfTerms,
   type ScoredRow,
   segmentOfTexts,
 } from '../../../support/plain-text.js'
@@ -43,7 +39,7 @@ const phrase = fc.record({
     }),
   slop: fc.constantFrom(0, 0, 1, 2, 5),
 })
-const query: fc.Arbitrary<SegmentQuery> = fc.oneof(
+const query: fc.Arbitrary<QueryOfTerms> = fc.oneof(
   fc.record({
     kind: fc.constant('terms' as const),
     groups: fc.array(fc.array(term, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 4 }),
@@ -82,7 +78,7 @@ function rowsOf({ ordinals, scores }: ScoredRows): ScoredRow[] {
   return Array.from(ordinals, (row, i) => ({ row, score: scores[i]! }))
 }
 
-async function best(segment: TextSegment, query: SegmentQuery, corpus: Corpus, k: number, floor?: number) {
+async function best(segment: TextSegment, query: QueryOfTerms, corpus: Corpus, k: number, floor?: number) {
   return rowsOf(await runTask(bestRows(segment, query, corpus, { k, allowed: null, floor }, new Pacer())))
 }
 
@@ -128,7 +124,7 @@ test('term scores are added in the order of the query, whichever term leads', as
   const weights = { a: 2, b: 2 ** -23, c: 2 ** -52, d: 2 ** -52 }
   const scoreOf = async (order: string) => {
     const groups = [...order].map(term => [{ term, weight: weights[term as 'a'] }])
-    const query: SegmentQuery = { kind: 'terms', groups, all: true }
+    const query: QueryOfTerms = { kind: 'terms', groups, all: true }
     const [row] = await best(segment, query, { averageLength }, 1)
     expect(row!.row).toBe(0)
     return row!.score
@@ -148,7 +144,7 @@ function skewed(count: number, seed: number): string[] {
   })
 }
 
-const any = (...terms: string[]): SegmentQuery => ({
+const any = (...terms: string[]): QueryOfTerms => ({
   kind: 'terms',
   groups: terms.map((term, i) => [{ term, weight: 1 + i + 1 / 3 }]),
   all: false,
@@ -158,13 +154,13 @@ describe('a skewed corpus of many ranges', async () => {
   const texts = skewed(12_000, 7)
   const means = corpusOfTexts(texts)
   const segment = await segmentOfTexts(texts)
-  const queries: SegmentQuery[] = [
+  const queries: QueryOfTerms[] = [
     any('w0'),
     any('w0', 'w1', 'w2'),
     any('w200', 'w0', 'w20'),
     any('w0', 'w5', 'w50', 'w299', 'w0'),
-    { ...any('w0', 'w3', 'w9'), all: true } as SegmentQuery,
-    { ...any('w290', 'w0'), all: true } as SegmentQuery,
+    { ...any('w0', 'w3', 'w9'), all: true } as QueryOfTerms,
+    { ...any('w290', 'w0'), all: true } as QueryOfTerms,
     {
       kind: 'terms',
       groups: [
@@ -255,7 +251,7 @@ describe('a skewed corpus of many ranges', async () => {
     expect(all).toBeGreaterThanOrEqual(segment.find('w0')!.docs / 128)
     expect(await loadsOf(() => best(counted, frequent, means, 1))).toBeLessThan(all / 3)
     // Rows with the rare term alone are enough: of the frequent one, only blocks in which they may stand are looked at.
-    const mixed: SegmentQuery = {
+    const mixed: QueryOfTerms = {
       kind: 'terms',
       groups: [[{ term: 'w0', weight: 1 }], [{ term: 'w299', weight: 9 }]],
       all: false,
@@ -290,6 +286,7 @@ function countingLoads(segment: TextSegment, loads: { count: number }): TextSegm
     facts: segment.facts,
     lengths: segment.lengths,
     find: term => segment.find(term),
+    begun: (prefix, pacer) => segment.begun(prefix, pacer),
     near: (matcher, pacer) => segment.near(matcher, pacer),
     postings: async (entry, positions, signal) => counting(await segment.postings(entry, positions, signal)),
   }

@@ -35,7 +35,7 @@ function columnOf(type: DataType, values: readonly unknown[]): Column {
 }
 
 async function scanned(texts: readonly ScannedTexts[], accept: (term: string) => boolean = () => true) {
-  return runTask(scannedSegment(texts, spaceAnalyzer, accept, true, new Pacer()))
+  return runTask(scannedSegment(texts, spaceAnalyzer, { accept, prefixes: [], positions: true }, new Pacer()))
 }
 
 /** Rows that have a term, each with where. */
@@ -145,7 +145,8 @@ test('a position beyond the maximum becomes the maximum, in a built segment as i
   const column = columnOf(list, [['a b', 'a'], ['a']])
   const expected = { 0: [far, 2 ** 32 - 1], 1: [far] }
   const all = () => true
-  const found = await runTask(scannedSegment([{ column, rows: null }], analyzer, all, true, new Pacer()))
+  const wanted = { accept: all, prefixes: [], positions: true }
+  const found = await runTask(scannedSegment([{ column, rows: null }], analyzer, wanted, new Pacer()))
   expect(await places(found, 'a')).toEqual(expected)
   const input: TextInput = {
     rows: 2,
