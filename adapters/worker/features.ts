@@ -2,8 +2,11 @@
  * Implements the features of a namespace that are not operations, in the thread of the program. The worker that writes
  * runs all of them.
  */
+
+import { runningCall } from '../../src/client/transaction-scope.js'
 import { ErrorCode, invalidInput, SheafError, unsupported } from '../../src/errors.js'
 import { type LocalFeatures, Namespace } from '../../src/index.js'
+import { systemClock } from '../../src/primitives/clock.js'
 import { operations } from '../../src/protocol/operations.js'
 import { type Call, type Remote, remoteOperations } from '../calls.js'
 import type { AskOptions, WorkerLink } from './link.js'
@@ -126,6 +129,8 @@ class RemoteHandle {
   readonly number: number
   /** Whether a write was sent to the worker. */
   hasWritten = false
+  /** The number of calls that have no reply yet. */
+  running = 0
   #end: SheafError | undefined
 
   constructor(worker: WorkerLink, number: number) {
@@ -145,7 +150,13 @@ class RemoteHandle {
   #send(call: Call): Promise<unknown> {
     if (this.#end !== undefined) return Promise.reject(this.#end)
     if (operations[call.name].access === 'write') this.hasWritten = true
-    return this.worker.send(call, this.number)
+    this.running++
+    const ended = () => {
+      this.running--
+    }
+    const reply = this.worker.send(call, this.number)
+    reply.then(ended, ended)
+    return reply
   }
 }
 
@@ -169,7 +180,10 @@ async function outcomeOf<T>(
       }),
     )
   try {
-    return { result: await work(handle.namespace(place, async () => end())) }
+    const result = await work(handle.namespace(place, async () => end()))
+    // A call that `work` did not await is sent in the same turn of the event loop.
+    await systemClock.yield()
+    return handle.running > 0 ? { error: runningCall() } : { result }
   } catch (error) {
     return { error }
   } finally {

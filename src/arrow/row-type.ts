@@ -1,9 +1,15 @@
 /** TypeScript types of the rows that `values.ts` returns for a schema. */
 import type { DataType, Field, IntType, Schema } from './types.js'
 
+/** The types of values that have several representations. */
+export interface Values {
+  readonly int64: unknown
+  readonly decimal: unknown
+}
+
 /**
- * The type of the rows of a schema that is declared `as const`. `Int64`: type of 64-bit integers; default: number. The
- * type of a nullable column includes null. A vector is a typed array. If an element is null, the vector is a plain
+ * The type of the rows of a schema that is declared `as const`. `As`: the types of 64-bit integers and of
+ * decimals. The type of a nullable column includes null. A vector is a typed array. If an element is null, the vector is a plain
  * array, so the type of a vector with nullable elements includes both.
  *
  *     const schema = {
@@ -11,58 +17,61 @@ import type { DataType, Field, IntType, Schema } from './types.js'
  *     } as const
  *     type Row = RowOfFields<typeof schema> // { readonly title: string | null }
  */
-export type RowOfFields<S extends Schema, Int64 = number> = FieldsOf<S['fields'], Int64>
+export type RowOfFields<S extends Schema, As extends Values = { int64: number; decimal: string }> = FieldsOf<
+  S['fields'],
+  As
+>
 
 /**
  * The type of an object with the given fields. If the names of the fields are unknown, any key and value is allowed.
  */
-type FieldsOf<F extends readonly Field[], Int64> = string extends F[number]['name']
+type FieldsOf<F extends readonly Field[], As extends Values> = string extends F[number]['name']
   ? Readonly<Record<string, unknown>>
-  : { readonly [N in F[number]['name']]: CellOf<Extract<F[number], { readonly name: N }>, Int64> }
+  : { readonly [N in F[number]['name']]: CellOf<Extract<F[number], { readonly name: N }>, As> }
 
-type CellOf<F extends Field, Int64> = F['nullable'] extends false
-  ? ValueOf<F['type'], Int64>
-  : ValueOf<F['type'], Int64> | null
+type CellOf<F extends Field, As extends Values> = F['nullable'] extends false
+  ? ValueOf<F['type'], As>
+  : ValueOf<F['type'], As> | null
 
-type ValueOf<T extends DataType, Int64> = T extends IntType
+type ValueOf<T extends DataType, As extends Values> = T extends IntType
   ? T['bits'] extends 64
-    ? Int64
+    ? As['int64']
     : number
   : T extends { readonly kind: 'list' }
-    ? readonly CellOf<T['child'], Int64>[]
+    ? readonly CellOf<T['child'], As>[]
     : T extends { readonly kind: 'fixed_size_list' }
-      ? EqualListOf<T['child'], Int64>
+      ? EqualListOf<T['child'], As>
       : T extends { readonly kind: 'struct' }
-        ? FieldsOf<T['children'], Int64>
+        ? FieldsOf<T['children'], As>
         : T extends { readonly kind: 'map' }
-          ? readonly EntryOf<T['child']['type'], Int64>[]
+          ? readonly EntryOf<T['child']['type'], As>[]
           : T extends { readonly kind: 'dictionary' }
-            ? ValueOf<T['value'], Int64>
+            ? ValueOf<T['value'], As>
             : T extends { readonly kind: 'timestamp' | 'time' | 'interval'; readonly unit: infer U }
-              ? UnitValues<Int64>[T['kind']][U & keyof UnitValues<Int64>[T['kind']]]
-              : T extends { readonly kind: infer K extends keyof PlainValues<Int64> }
-                ? PlainValues<Int64>[K]
+              ? UnitValues<As>[T['kind']][U & keyof UnitValues<As>[T['kind']]]
+              : T extends { readonly kind: infer K extends keyof PlainValues<As> }
+                ? PlainValues<As>[K]
                 : unknown
 
-interface PlainValues<Int64> {
+interface PlainValues<As extends Values> {
   readonly null: null
   readonly bool: boolean
   readonly float: number
   readonly utf8: string
   readonly binary: Uint8Array
   readonly fixed_size_binary: Uint8Array
-  readonly decimal: string
+  readonly decimal: As['decimal']
   readonly date: Date
-  readonly duration: Int64
+  readonly duration: As['int64']
 }
 
 /**
  * Types of the values of temporal types, by their unit. A timestamp in us or ns is a bigint if a Date cannot represent
  * it exactly.
  */
-interface UnitValues<Int64> {
+interface UnitValues<As extends Values> {
   readonly timestamp: { s: Date; ms: Date; us: Date | bigint; ns: Date | bigint }
-  readonly time: { s: number; ms: number; us: Int64; ns: Int64 }
+  readonly time: { s: number; ms: number; us: As['int64']; ns: As['int64'] }
   readonly interval: {
     year_month: number
     day_time: { readonly days: number; readonly milliseconds: number }
@@ -70,13 +79,13 @@ interface UnitValues<Int64> {
   }
 }
 
-type EqualListOf<F extends Field, Int64> =
+type EqualListOf<F extends Field, As extends Values> =
   NumbersOf<F['type']> extends infer Numbers
     ? [Numbers] extends [never]
-      ? readonly CellOf<F, Int64>[]
+      ? readonly CellOf<F, As>[]
       : F['nullable'] extends false
         ? Numbers
-        : Numbers | readonly CellOf<F, Int64>[]
+        : Numbers | readonly CellOf<F, As>[]
     : never
 
 /** The typed array of a vector. `never` if the elements are not floats or integers of at most 32 bits. */
@@ -92,9 +101,9 @@ type NumbersOf<T extends DataType> = T extends { readonly kind: 'float' }
         : { 8: Int8Array; 16: Int16Array; 32: Int32Array }[T['bits'] & (8 | 16 | 32)]
     : never
 
-type EntryOf<T extends DataType, Int64> = T extends {
+type EntryOf<T extends DataType, As extends Values> = T extends {
   readonly kind: 'struct'
   readonly children: readonly [infer Key extends Field, infer Value extends Field]
 }
-  ? readonly [CellOf<Key, Int64>, CellOf<Value, Int64>]
+  ? readonly [CellOf<Key, As>, CellOf<Value, As>]
   : readonly [unknown, unknown]

@@ -15,11 +15,11 @@ import { jobEnded } from './job-ended.js'
 import { cancelJob, type JobInfo, listJobs } from './job-list.js'
 import type { Optimized } from './optimized.js'
 import type { ConnectionInt64 } from './rows-options.js'
-import { type InferredRow, type RowOf, type SchemaInput, schemaShape } from './schema.js'
+import { type InferredRow, type InputOf, type RowOf, type SchemaInput, schemaShape } from './schema.js'
 import { columnsField, columnsShape } from './selection.js'
 import type { RootStats } from './stats.js'
 import { Table } from './table.js'
-import { type IngestOptions, ingestFields, type Row, type TableData } from './table-data.js'
+import { type IngestOptions, ingestFields, type Row, type TableData, type TableInput } from './table-data.js'
 import { TransactionScope } from './transaction-scope.js'
 import { type Verification, type VerifyOptions, verifyShape } from './verification.js'
 
@@ -211,19 +211,6 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
     data: TableData<NoInfer<RowsAt<C, N>>>,
     options?: CreateTableOptions,
   ): Promise<Table<RowsAt<C, N>>>
-  /**
-   * Create a table from rows, or an empty table from a schema. TypeScript derives the type of the rows from the schema
-   * if it is the result of `schema`, an object literal in the call, declared `as const`, or a typed Schema of
-   * apache-arrow.
-   *
-   * Throws `TableAlreadyExists` if the table exists and `mode` is `create`. Throws `SchemaValidation` for rows that do
-   * not fit the schema.
-   */
-  async createTable<const S extends SchemaInput>(
-    id: Unlisted<C>,
-    data: TableData<NoInfer<RowOf<S>>>,
-    options: CreateTableOptions & { readonly schema: S },
-  ): Promise<Table<RowOf<S, I>>>
   /** Create a table from rows of the type `R`. */
   async createTable<R extends object = Untold>(
     id: Unlisted<C>,
@@ -244,6 +231,19 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
     data: TableData,
     options?: CreateTableOptions & { readonly schema?: undefined },
   ): Promise<Table>
+  /**
+   * Create a table from rows, or an empty table from a schema. TypeScript derives the type of the rows from the schema
+   * if it is the result of `schema`, an object literal in the call, declared `as const`, or a typed Schema of
+   * apache-arrow.
+   *
+   * Throws `TableAlreadyExists` if the table exists and `mode` is `create`. Throws `SchemaValidation` for rows that do
+   * not fit the schema.
+   */
+  async createTable<const S extends SchemaInput>(
+    id: Unlisted<C>,
+    data: TableInput<InputOf<NoInfer<S>>>,
+    options: CreateTableOptions & { readonly schema: S },
+  ): Promise<Table<RowOf<S, I>, InputOf<S>>>
   async createTable(id: Identifier, data: TableData, options: CreateTableOptions = {}): Promise<Table> {
     const {
       mode = 'create',
@@ -468,6 +468,8 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
     const local = this.#localFeatures('a transaction')
     const error = this.#scope.errorInside()
     if (error !== null) throw error
+    // Loaded now, so that a write that `work` does not await begins before the end of `work` and is refused.
+    await importTableRows()
     return local.transaction(tx => this.#scope.run(() => work(this.#sameTypes(tx))), call)
   }
 

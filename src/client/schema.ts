@@ -1,5 +1,5 @@
 /** Schemas that callers write as text, and the TypeScript types of their rows. */
-import type { RowOfFields } from '../arrow/row-type.js'
+import type { RowOfFields, Values } from '../arrow/row-type.js'
 import { typeFromText } from '../arrow/type-text.js'
 import type { DataType, Field, Schema } from '../arrow/types.js'
 import { invalidInput, quote } from '../errors.js'
@@ -105,45 +105,45 @@ function isColumns(value: unknown): value is Columns {
  * type Doc = RowOf<typeof docs> // { readonly id: number; readonly title: string | null }
  * ```
  */
-export type RowOf<S, Int64 = number> =
+export type RowOf<S, Int64 = number, Decimal = string> =
   S extends TypedSchema<infer C>
     ? [Columns] extends [C]
-      ? RowOfFields<S, Int64>
-      : RowOfColumns<C, Int64>
+      ? RowOfFields<S, { readonly int64: Int64; readonly decimal: Decimal }>
+      : RowOfColumns<C, { readonly int64: Int64; readonly decimal: Decimal }>
     : Readonly<Record<string, unknown>>
 
-type RowOfColumns<C extends Columns, Int64> = { readonly [N in keyof C]: CellOfText<C[N], Int64> }
+type RowOfColumns<C extends Columns, As extends Values> = { readonly [N in keyof C]: CellOfText<C[N], As> }
 
-type CellOfText<T, Int64> = T extends string
+type CellOfText<T, As extends Values> = T extends string
   ? T extends `${infer Type}!`
-    ? ValueOfText<Trimmed<Type>, Int64>
-    : ValueOfText<Trimmed<T>, Int64> | null
+    ? ValueOfText<Trimmed<Type>, As>
+    : ValueOfText<Trimmed<T>, As> | null
   : T extends readonly [infer E]
-    ? readonly CellOfText<E, Int64>[] | null
+    ? readonly CellOfText<E, As>[] | null
     : T extends Columns
-      ? RowOfColumns<T, Int64> | null
+      ? RowOfColumns<T, As> | null
       : never
 
-type ValueOfText<T extends string, Int64> = T extends `${infer E}[]`
-  ? readonly CellOfText<Trimmed<E>, Int64>[]
+type ValueOfText<T extends string, As extends Values> = T extends `${infer E}[]`
+  ? readonly CellOfText<Trimmed<E>, As>[]
   : T extends `${infer Name}(${infer A})`
-    ? ValueWithArguments<Lowercase<Trimmed<Name>>, A, Int64>
-    : ValueOfName<Lowercase<T>, Int64>
+    ? ValueWithArguments<Lowercase<Trimmed<Name>>, A, As>
+    : ValueOfName<Lowercase<T>, As>
 
-type ValueOfName<N extends string, Int64> = N extends keyof PlainValues<Int64>
-  ? PlainValues<Int64>[N]
+type ValueOfName<N extends string, As extends Values> = N extends keyof PlainValues<As>
+  ? PlainValues<As>[N]
   : unknown
 
-interface PlainValues<Int64> {
+interface PlainValues<As extends Values> {
   readonly bool: boolean
   readonly int8: number
   readonly int16: number
   readonly int32: number
-  readonly int64: Int64
+  readonly int64: As['int64']
   readonly uint8: number
   readonly uint16: number
   readonly uint32: number
-  readonly uint64: Int64
+  readonly uint64: As['int64']
   readonly float16: number
   readonly float32: number
   readonly float64: number
@@ -152,13 +152,13 @@ interface PlainValues<Int64> {
   readonly date: Date
   readonly timestamp: Date
   readonly time: number
-  readonly duration: Int64
+  readonly duration: As['int64']
 }
 
-type ValueWithArguments<N extends string, A extends string, Int64> = N extends 'binary'
+type ValueWithArguments<N extends string, A extends string, As extends Values> = N extends 'binary'
   ? Uint8Array
   : N extends 'decimal'
-    ? string
+    ? As['decimal']
     : N extends 'timestamp'
       ? FirstOf<A> extends 's' | 'ms'
         ? Date
@@ -166,14 +166,14 @@ type ValueWithArguments<N extends string, A extends string, Int64> = N extends '
       : N extends 'time'
         ? FirstOf<A> extends 's' | 'ms'
           ? number
-          : Int64
+          : As['int64']
         : N extends 'duration'
-          ? Int64
+          ? As['int64']
           : N extends 'vector'
             ? VectorOf<A>
             : N extends 'map'
               ? A extends `${infer K},${infer V}`
-                ? readonly (readonly [ValueOfText<Trimmed<K>, Int64>, CellOfText<Trimmed<V>, Int64>])[]
+                ? readonly (readonly [ValueOfText<Trimmed<K>, As>, CellOfText<Trimmed<V>, As>])[]
                 : unknown
               : unknown
 
@@ -202,6 +202,9 @@ type Trimmed<T extends string> = T extends ` ${infer R}`
   : T extends `${infer R} `
     ? Trimmed<R>
     : T
+
+/** The type of rows to write to a table with the schema `S`. A decimal may be a number. */
+export type InputOf<S> = RowInput<RowOf<S, number, string | number>>
 
 /** The type of the rows that `readCsv` and `readJsonLines` return for a table with the schema `S`. */
 export type RowsFor<S> = string extends keyof RowOf<S> ? Row : RowInput<RowOf<S>>

@@ -46,6 +46,17 @@ type ArrowInput =
   | { readonly schema: object; readonly batches: readonly object[] }
   | { readonly schema: object; readonly data: object }
 
+/**
+ * The bytes of an Arrow IPC file or stream, as a Uint8Array. The type has few members, so that the compiler reports a row
+ * with a wrong column at the column.
+ */
+interface IpcBytes {
+  readonly BYTES_PER_ELEMENT: number
+  readonly buffer: ArrayBufferLike
+  readonly byteLength: number
+  readonly byteOffset: number
+}
+
 /** Rows to write to a table whose rows are read as `R`. */
 export type TableData<R extends object = Row> = TableInput<RowInput<R>>
 
@@ -61,12 +72,13 @@ export type TableData<R extends object = Row> = TableInput<RowInput<R>>
  * at its end.
  */
 export type TableInput<I extends object> =
+  | readonly I[]
   | Each<I>
   | Each<readonly I[]>
   | Each<ArrowInput>
-  | Each<Uint8Array>
+  | Each<IpcBytes>
   | ArrowInput
-  | Uint8Array
+  | IpcBytes
 
 /** Progress of an ingestion. */
 export interface Progress {

@@ -7,6 +7,14 @@ import { invalidInput, type SheafError } from '../errors.js'
 import type { Operations } from '../protocol/calls.js'
 import { idText } from '../protocol/identifiers.js'
 
+/** Return the error for a transaction whose function ends while one of its calls is running. */
+export function runningCall(): SheafError {
+  return invalidInput(
+    'the function of the transaction ended while a call was still running, so nothing was changed',
+    { hint: 'await all calls of a transaction inside its function' },
+  )
+}
+
 /** A running transaction. `around`: the transaction in whose work this transaction was started. */
 interface Running {
   readonly scope: TransactionScope

@@ -14,6 +14,7 @@ import { tableNamed } from '../catalog/lookup.js'
 import type { CatalogOp } from '../catalog/ops.js'
 import { type CatalogState, pathKey } from '../catalog/state.js'
 import { Namespace } from '../client/namespace.js'
+import { runningCall } from '../client/transaction-scope.js'
 import type { CommitOptions, SlotHeader } from '../commit/machine.js'
 import type { Slot } from '../commit/slot.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
@@ -71,7 +72,9 @@ async function attemptOn<T>(
 ): Promise<{ readonly result: T } | null> {
   try {
     const result = await work(draft.namespace())
-    draft.checkNoRunningWrites()
+    // A call that `work` did not await begins in the same turn of the event loop.
+    await engine.clock.yield()
+    draft.checkNoRunningCalls()
     return (await draft.commitAll(signal)) ? { result } : null
   } catch (error) {
     // The conflict may come from another commit. If data that the draft read has changed, a new attempt may succeed.
@@ -133,8 +136,8 @@ class Draft implements Root {
   readonly #need = new Set<string>()
   #layouts = new Map<string, Promise<Layout>>()
   #state: CatalogState
-  /** Number of writes that are running. */
-  #writing = 0
+  /** Number of calls that are running. */
+  #running = 0
   #isOver = false
 
   constructor(engine: Engine, base: CatalogState) {
@@ -235,39 +238,32 @@ class Draft implements Root {
       }
       this.#noteReads(name, request as NamedObjects, options)
     }
-    return new Namespace(this.#countingWrites(bindOperations(engine, checkCall)), async () => this.close())
+    return new Namespace(this.#counting(bindOperations(engine, checkCall)), async () => this.close())
   }
 
-  /** Wrap the operations, so that the number of running writes is known. */
-  #countingWrites(target: Operations): Operations {
+  /** Wrap the operations, so that the number of running calls is known. */
+  #counting(target: Operations): Operations {
     const calls = Object.entries<(...args: unknown[]) => Promise<unknown>>(target as never)
     const counted = calls.map(([name, call]) => {
-      if (operations[name as OperationName].access !== 'write') return [name, call]
-      const write = async (...args: unknown[]) => {
-        this.#writing++
+      const counting = async (...args: unknown[]) => {
+        this.#running++
         try {
           return await call(...args)
         } finally {
-          this.#writing--
+          this.#running--
         }
       }
-      return [name, write]
+      return [name, counting]
     })
     return Object.fromEntries(counted) as Operations
   }
 
   /**
-   * Check that no write is running when the function of the transaction ends, because such a write would not be part of
-   * the transaction. Throws `InvalidInput`.
+   * Check that no call is running when the function of the transaction ends, because a write that follows would not be
+   * part of the transaction. Throws `InvalidInput`.
    */
-  checkNoRunningWrites(): void {
-    if (this.#writing === 0) return
-    throw invalidInput(
-      'the function of the transaction ended while a write was still running, so nothing was changed',
-      {
-        hint: 'await all calls of a transaction inside its function',
-      },
-    )
+  checkNoRunningCalls(): void {
+    if (this.#running > 0) throw runningCall()
   }
 
   /** Commit all operations as one entry. Returns false if something that the operations read has changed. */

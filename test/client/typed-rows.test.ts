@@ -414,6 +414,40 @@ test('the values of an update have the types of the columns', async () => {
   expect(outcomes.map(({ status }) => status)).toEqual(wrong.map(() => 'rejected'))
 })
 
+test('a row with a wrong column is reported at the column', async () => {
+  const ns = await connect('memory://')
+  const goods = await ns.createTable('goods', [], {
+    schema: textSchema({ id: 'int64!', price: 'decimal(5,2)' }),
+  })
+  // Decimals are read as text, and written as text or numbers.
+  await goods.add([
+    { id: 1, price: 2.5 },
+    { id: 2n, price: '3.25' },
+  ])
+  expect(await goods.query().toArray()).toEqual([
+    { id: 1, price: '2.50' },
+    { id: 2, price: '3.25' },
+  ])
+  await goods
+    .add([
+      // @ts-expect-error the column is a number
+      { id: 'three', price: null },
+    ])
+    .catch(() => null)
+  await goods
+    .add([
+      // @ts-expect-error a misspelt column
+      { id: 3, prise: 1 },
+    ])
+    .catch(() => null)
+  const made = ns.createTable('more', [{ id: 1 }], {
+    schema: textSchema({ id: 'int64!' }),
+    // @ts-expect-error there is no such option
+    overwrite: true,
+  })
+  await made.catch(() => null)
+})
+
 test('a prepared query has typed rows and typed values', async () => {
   const ns = await connect('memory://')
   const docs = await ns.createTable('docs', rows, { schema })

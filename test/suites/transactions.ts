@@ -246,6 +246,23 @@ export function transactionsSuite({ name, isLocal, open }: Door): void {
       }
     })
 
+    test('a single write that is not awaited is never lost in silence', async () => {
+      let left: Promise<unknown> = Promise.resolve()
+      const error = await ns
+        .transaction(async tx => {
+          left = tx
+            .table('a')
+            .add([{ id: 9n, n: 9n }])
+            .catch(() => {})
+        })
+        .catch(error => error)
+      await left
+      if (error !== undefined) {
+        expect(error).toMatchObject({ code: 13, hint: expect.stringContaining('await') })
+      }
+      expect(await ns.table('a').countRows()).toBe(error === undefined ? 3 : 2)
+    })
+
     test('calls on the outer namespace, and its handles, are refused inside it', async () => {
       const refused = { code: 13, hint: expect.stringContaining('tx.table') }
       const table = await ns.openTable('a')
