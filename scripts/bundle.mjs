@@ -20,6 +20,8 @@ const entries = {
   // The worker client loads this entry from its own folder: './engine-worker.js'.
   'engine-worker': 'dist/adapters/worker/engine-worker.js',
   cli: 'dist/adapters/cli/main.js',
+  // The entry `cli` loads this entry from its own folder: './program.js'.
+  program: 'dist/adapters/cli/program.js',
 }
 
 /**

@@ -1,0 +1,65 @@
+/**
+ * The program `sheaf`. Exit codes: 0 success, 1 failure, 2 invalid arguments, 128 and the number of the signal if a signal stopped
+ * the command before it finished. Results go to standard output, everything else to standard error.
+ */
+import { readFileSync } from 'node:fs'
+import { ErrorCode, SheafError } from '../../src/errors.js'
+import { type Command, Misuse, readArguments } from './arguments.js'
+import { compactDirectory } from './compact.js'
+import { inspectDirectory } from './inspect.js'
+import { serveDirectory } from './serve.js'
+import { Stopped } from './stopping.js'
+import { usage, usageOf } from './usage.js'
+import { verifyDirectory } from './verify.js'
+
+async function run(command: Command): Promise<void> {
+  switch (command.kind) {
+    case 'help':
+      process.stdout.write(command.command === undefined ? usage : usageOf(command.command))
+      return
+    case 'version':
+      console.log(packageVersion())
+      return
+    case 'misuse':
+      throw new Misuse(command.problem)
+    case 'serve':
+      return serveDirectory(command)
+    case 'inspect':
+      return inspectDirectory(command)
+    case 'verify':
+      return verifyDirectory(command)
+    case 'compact':
+      return compactDirectory(command)
+  }
+}
+
+/** Return the version of the package. The program runs from `dist/lib/`. */
+function packageVersion(): string {
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(manifest) as { version: string }).version
+}
+
+function fail(cause: unknown): void {
+  process.exitCode = 1
+  if (cause instanceof Misuse) {
+    console.error(`sheaf: ${cause.message}\n\n${usage}`)
+    process.exitCode = 2
+  } else if (cause instanceof Stopped) {
+    console.error(`sheaf: ${cause.message}`)
+    process.exitCode = cause.exitCode
+  } else if (cause instanceof SheafError) {
+    // Leave out the hint for a missing directory, because it is about the function `connect`, not about this program.
+    const hint = cause.code === ErrorCode.NamespaceNotFound ? undefined : cause.hint
+    console.error(`sheaf: ${cause.message}${hint === undefined ? '' : ` (${hint})`}`)
+  } else console.error(cause)
+}
+
+// End quietly if the program that reads the output, such as `head`, closes the pipe.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit()
+})
+// After SIGHUP the terminal is gone. A message for it must not end the server before it has answered.
+process.stderr.on('error', () => {})
+
+await run(readArguments(process.argv.slice(2), process.env)).catch(fail)
