@@ -65,7 +65,7 @@ function checkBits({ name, type }: VectorField, queries: readonly Float32Array[]
   const vectors = vectorType(type)!
   if (elementKind(vectors) !== 'u8') {
     throw invalidInput(
-      `distance_type hamming needs a column of uint8 vectors, but column ${quote(name)} is ${typeName(type)}`,
+      `distanceType hamming (distance_type) needs a column of uint8 vectors, but column ${quote(name)} is ${typeName(type)}`,
       { hint: 'use l2, cosine or dot' },
     )
   }
@@ -75,7 +75,7 @@ function checkBits({ name, type }: VectorField, queries: readonly Float32Array[]
   const at = query.findIndex(value => value !== (value & 255))
   const which = queries.length === 1 ? 'vector' : `vector ${wrong}`
   throw invalidInput(
-    `${which} has ${query[at]} at index ${at}, but distance_type hamming needs integers from 0 to 255`,
+    `${which} has ${query[at]} at index ${at}, but distanceType hamming (distance_type) needs integers from 0 to 255`,
   )
 }
 
@@ -99,11 +99,11 @@ function queryOf(given: ArrayLike<number>, name: string): Float32Array {
  */
 function checkBatch({ group_by, distinct, order_by }: QueryRequest): void {
   const asked = {
-    group_by,
-    distinct: distinct || undefined,
-    order_by: order_by?.length ? order_by : undefined,
+    'groupBy (group_by)': group_by !== undefined,
+    distinct: distinct === true,
+    'orderBy (order_by)': order_by !== undefined && order_by.length > 0,
   }
-  const given = Object.entries(asked).find(([, value]) => value !== undefined)
+  const given = Object.entries(asked).find(([, isGiven]) => isGiven)
   if (given !== undefined) throw unsupported(`${given[0]} with several query vectors is not supported`)
 }
 
@@ -128,7 +128,7 @@ function fieldToSearch(name: string | undefined, dimension: number, schema: Tabl
     throw invalidInput(
       `columns ${fitting.map(field => quote(field.name)).join(', ')} all fit the query vector`,
       {
-        hint: 'set vector_column to the name of one of them',
+        hint: 'name one of them with column (vector_column)',
       },
     )
   }
