@@ -30,6 +30,14 @@ export function columnsField(call: string, columns: Columns): Selected {
       { hint },
     )
   }
+  const chosen = Object.entries(columns).flatMap(([name, value]) =>
+    (value as unknown) === true ? [name] : [],
+  )
+  if (chosen.length > 0) {
+    throw invalidInput(`${call}: ${chosen[0]} must be an SQL expression, got true`, {
+      hint: `name columns in an array: ${quote(chosen)}`,
+    })
+  }
   const checked = parse(columnsShape, columns, call)
   if (Object.keys(checked).length === 0) {
     throw invalidInput(`${call}: the list of columns is empty`, {

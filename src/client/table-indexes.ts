@@ -1,6 +1,6 @@
 /** The indexes of a table: the options of `createIndex`, and the results of `listIndices` and `indexStats`. */
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
-import { isScalarKind } from '../indexes/kind.js'
+import { familyOf, type IndexKind } from '../indexes/kind.js'
 import type { ScalarKind } from '../indexes/scalar/probe.js'
 import { textWireNames } from '../indexes/text/definition.js'
 import { wireNames } from '../indexes/vector/wire-names.js'
@@ -358,7 +358,7 @@ export async function createIndex(
 ): Promise<{ readonly name: string }> {
   const { type, name, replace = true, waitTimeoutMs } = options
   const { wireFields, call } = splitOptions(options)
-  if (type !== undefined && isScalarKind(type)) refuseOtherFields(wireFields, type)
+  if (type !== undefined) refuseOtherFields(wireFields, type)
   const request = {
     id,
     column,
@@ -414,13 +414,16 @@ export function textFieldsOf(
   return Object.fromEntries(fields)
 }
 
-function refuseOtherFields(wireFields: object, type: ScalarKind): void {
+/** Throw `InvalidInput` for an option of a vector index or a text index with another type of index. */
+function refuseOtherFields(wireFields: object, type: IndexKind): void {
+  const family = familyOf(type)
   const firstFieldOf = (options: typeof vectorOptions) =>
     Object.keys(options).find(each => Object.hasOwn(wireFields, options[each]!))
-  const vectorOption = firstFieldOf(vectorOptions)
-  const option = vectorOption ?? firstFieldOf(textOptions)
+  const vectorOption = family === 'vector' ? undefined : firstFieldOf(vectorOptions)
+  const option = vectorOption ?? (family === 'text' ? undefined : firstFieldOf(textOptions))
   if (option === undefined) return
-  throw invalidInput(`createIndex: a ${type} index has no use for ${option}`, {
+  const article = family === 'scalar' ? 'a' : 'an'
+  throw invalidInput(`createIndex: ${article} ${type} index has no use for ${option}`, {
     hint:
       vectorOption === undefined
         ? 'this option is for text indexes: set type to FTS'

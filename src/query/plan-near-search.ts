@@ -78,7 +78,9 @@ function effortOf(request: QueryRequest): Pick<IndexSearch, 'effort' | 'refineFa
   const most = isClientDefault ? undefined : maximum_nprobes || undefined
   let least = isClientDefault ? undefined : minimum_nprobes || undefined
   if (least !== undefined && most !== undefined && least > most) {
-    throw invalidInput(`nprobes: min (minimum_nprobes) must be at most max (maximum_nprobes), got ${least} and ${most}`)
+    throw invalidInput(
+      `nprobes: min (minimum_nprobes) must be at most max (maximum_nprobes), got ${least} and ${most}`,
+    )
   }
   if (!isClientDefault && nprobes && least === undefined && most === undefined) least = nprobes
   const effort: { -readonly [F in keyof Effort]: Effort[F] } = {}

@@ -157,7 +157,8 @@ function aliasesOf({ columns }: QueryRequest): readonly Alias[] {
   if (columns === undefined) return []
   if (!('column_aliases' in columns)) return []
   const aliases = Object.entries(columns.column_aliases!)
-  if (aliases.length === 0) throw invalidInput('select (columns.column_aliases) must have at least one column, got {}')
+  if (aliases.length === 0)
+    throw invalidInput('select (columns.column_aliases) must have at least one column, got {}')
   if (aliases.length > maxExpressions) {
     throw invalidInput(`at most ${maxExpressions} expressions can be selected, got ${aliases.length}`, {
       hint: 'select fewer expressions; an array of plain column names has no limit',

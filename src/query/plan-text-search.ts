@@ -257,7 +257,9 @@ export function planHighlights(
 ): readonly Highlighting[] {
   if (highlight === undefined) return []
   if (text === null)
-    throw invalidInput('highlight is given, but the query has no words that could be marked: it needs fullText (full_text_query)')
+    throw invalidInput(
+      'highlight is given, but the query has no words that could be marked: it needs fullText (full_text_query)',
+    )
   if (group_by !== undefined || distinct === true) {
     throw invalidInput('highlight cannot be combined with groups or distinct rows')
   }

@@ -28,9 +28,18 @@ export function planVectorSearch(
   indexes: readonly NearIndex[],
 ): VectorSearch | null {
   if (request.vector == null) {
-    const names = ['vector_column', 'distance_type', 'lower_bound', 'upper_bound'] as const
-    const given = names.find(name => request[name] !== undefined)
-    if (given !== undefined) throw invalidInput(`${given} is given, but the query has no vector`)
+    const { vector_column, distance_type, lower_bound, upper_bound } = request
+    const options = {
+      'column (vector_column)': vector_column,
+      'distanceType (distance_type)': distance_type,
+      'distanceRange (lower_bound, upper_bound)': lower_bound ?? upper_bound,
+    }
+    const given = Object.entries(options).find(([, value]) => value !== undefined)
+    if (given !== undefined) {
+      throw invalidInput(`${given[0]} is given, but the query has no vector`, {
+        hint: 'pass a vector: search(vector)',
+      })
+    }
     return null
   }
   const { single_vector, multi_vector } = request.vector
