@@ -273,10 +273,8 @@ export function columnNotFound(
   name: string,
   known: readonly string[],
   at?: SourceSpan,
-  {
-    near = nearestName(name, known),
-    otherwise,
-  }: { near?: string | undefined; otherwise?: string | undefined } = {},
+  near: string | undefined = nearestName(name, known),
+  otherwise?: string | undefined,
 ): SheafError {
   return new SheafError(
     ErrorCode.ColumnNotFound,

@@ -1,7 +1,7 @@
 /** Converts the assignments of an update to wire fields. Plain values are sent as parameters, never as SQL text. */
 import { invalidInput, quote } from '../errors.js'
 import { type ParameterValue, writeParameters } from '../protocol/parameters.js'
-import { isObject, isPlain } from '../protocol/parse.js'
+import { isObject } from '../protocol/parse.js'
 import { isSqlFragment, textFrom } from '../sql/syntax/sql-fragment.js'
 import type { Assignments } from './row-types.js'
 
@@ -12,20 +12,17 @@ export function updateFields(set: Assignments): {
   if (!isObject(set)) {
     throw invalidInput(`update: the changes must be an object { column: value }, got ${quote(set)}`)
   }
-  const nested = Object.entries(set).find(
-    ([, value]) => isObject(value) && isPlain(value) && !isSqlFragment(value),
-  )
-  if (nested !== undefined) {
-    throw invalidInput(`update: the value of column ${quote(nested[0])} is an object: ${quote(nested[1])}`, {
-      hint: "write update({ column: value }, 'id = ?', [5])",
-    })
-  }
   const updates: (readonly [string, string])[] = []
   const values: ParameterValue[] = []
   for (const [column, value] of Object.entries(set)) {
     if (value === undefined) {
       throw invalidInput(`update: the value of column ${quote(column)} is undefined`, {
         hint: 'to set NULL, use null',
+      })
+    }
+    if (isObject(value) && !isSqlFragment(value)) {
+      throw invalidInput(`update: the value of column ${quote(column)} is an object`, {
+        hint: "write update({ column: value }, 'id = ?', [5])",
       })
     }
     if (typeof value === 'string' && !value.isWellFormed()) {

@@ -76,8 +76,8 @@ export const columnChangesShape = options<ColumnChanges>()({
 /** Return the wire fields of new columns. */
 export function newColumns(columns: NewColumns): readonly NewColumn[] {
   if (Array.isArray(columns)) {
-    throw invalidInput(`addColumns: the columns must be an object, got ${quote(columns)}`, {
-      hint: "write addColumns({ name: 'SQL expression' })",
+    throw invalidInput(`addColumns must be an object, got ${quote(columns)}`, {
+      hint: "write { name: 'SQL expression' }",
     })
   }
   return Object.entries(parse(newColumnsShape, columns, 'addColumns')).map(([name, column]) => {

@@ -37,7 +37,7 @@ type WireKey = NonNullable<Request<'queryTable'>['order_by']>[number]
 
 /** Return the wire fields of sort keys. Throws `InvalidInput` for a text that is not a column with a direction. */
 export function orderFields(keys: readonly (string | Order)[]): readonly WireKey[] {
-  for (const key of keys) refuseDirections(key)
+  keys.forEach(refuseDirection)
   return parse(orderKeys, keys, 'orderBy').map(key => {
     const { column, ascending, nullsFirst } = typeof key === 'string' ? orderOfText(key) : key
     return {
@@ -48,13 +48,12 @@ export function orderFields(keys: readonly (string | Order)[]): readonly WireKey
   })
 }
 
-/** Throw `InvalidInput` for directions by column, such as `{ year: 'desc' }`. */
-function refuseDirections(key: unknown): void {
-  if (typeof key !== 'object' || key === null || 'column' in key) return
-  const [column, direction] = Object.entries(key)[0] ?? []
-  if (direction !== 'asc' && direction !== 'desc') return
-  throw invalidInput(`orderBy: a sort key must be a text or { column, ascending }, got ${quote(key)}`, {
-    hint: `write orderBy(${quote(`${column} ${direction}`)})`,
+/** Throw `InvalidInput` for a direction by column, such as `{ year: 'desc' }`. */
+function refuseDirection(key: unknown): void {
+  const [column, direction] = Object.entries(Object(key))[0] ?? []
+  if (column === 'column' || (direction !== 'asc' && direction !== 'desc')) return
+  throw invalidInput(`orderBy: ${quote(key)} is not a sort key`, {
+    hint: `write orderBy('${column} ${direction}')`,
   })
 }
 

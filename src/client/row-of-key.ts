@@ -22,7 +22,7 @@ export async function rowOfKey(
         hint:
           key === null
             ? "no row has NULL as its key; write query().where('id IS NULL')"
-            : "pass the value of the key: get(5), or get('B-12', { on: 'sku' })",
+            : "write get(5) or get('B-12', { on: 'sku' })",
       },
     )
   }

@@ -30,12 +30,9 @@ export function columnsField(call: string, columns: Columns): Selected {
       { hint },
     )
   }
-  const chosen = Object.entries(columns).flatMap(([name, value]) =>
-    (value as unknown) === true ? [name] : [],
-  )
-  if (chosen.length > 0) {
-    throw invalidInput(`${call}: ${chosen[0]} must be an SQL expression, got true`, {
-      hint: `name columns in an array: ${quote(chosen)}`,
+  if (Object.values<unknown>(columns).includes(true)) {
+    throw invalidInput(`${call}: true is not an SQL expression`, {
+      hint: `name columns in an array: ${quote(Object.keys(columns))}`,
     })
   }
   const checked = parse(columnsShape, columns, call)

@@ -56,7 +56,7 @@ function mapped(container: Container, convert: (value: unknown, place: string) =
   if (Array.isArray(container)) return container.map((value, i) => convert(value, `parameter ${i + 1}`))
   if (!isObject(container)) {
     throw invalidInput(`parameters must be an array or an object, got ${quote(container)}`, {
-      hint: 'write a single value as an array: [value]',
+      hint: 'write [value]',
     })
   }
   return Object.fromEntries(

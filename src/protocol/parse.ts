@@ -559,7 +559,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** Return whether an object is neither a Date, a Map or the like, nor an instance of a class. */
-export function isPlain(value: object): boolean {
+function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
 }

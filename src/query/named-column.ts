@@ -28,7 +28,7 @@ export function namedColumn(name: string, schema: Schema): ColumnNode {
       name,
       schema.fields.map(field => field.name),
       undefined,
-      { near: pathTo(name, schema.fields) },
+      pathTo(name, schema.fields),
     )
   }
 }

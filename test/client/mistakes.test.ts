@@ -52,7 +52,7 @@ describe('the error of a typical mistake names the fix', () => {
       'orderBy with an object (Prisma)',
       // @ts-expect-error
       () => books.query().orderBy({ price: 'desc' }),
-      'orderBy("price desc")',
+      "orderBy('price desc')",
     ],
     // @ts-expect-error
     ['orderBy with a list in one text', () => books.query().orderBy('price DESC, n'), "orderBy('year desc')"],
@@ -141,7 +141,7 @@ describe('the error of a typical mistake names the fix', () => {
       'addColumns with an array (LanceDB)',
       // @ts-expect-error
       () => books.addColumns([{ name: 'total', valueSql: 'n' }]),
-      "addColumns({ name: 'SQL expression' })",
+      "write { name: 'SQL expression' }",
     ],
     ['a text without quotes', () => books.countRows('title = Emma'), "'Emma'"],
     ['a parameter without values', () => books.countRows('id = ?'), '[value]'],

@@ -30,10 +30,8 @@ export function resolveColumn(path: readonly NamePart[], schema: Schema, at: Sou
       const prefix = names.map(name => `${name}.`).join('')
       const known = fields.map(other => prefix + other.name)
       const inside = names.length === 0 ? pathTo(part.name, fields) : undefined
-      throw columnNotFound(prefix + part.name, known, path.length > 1 ? part.at : at, {
-        near: inside,
-        otherwise: path.length > 1 ? undefined : `for a text, write single quotes: '${cut(part.name)}'`,
-      })
+      const hint = path.length > 1 ? undefined : `for a text, write single quotes: '${cut(part.name)}'`
+      throw columnNotFound(prefix + part.name, known, path.length > 1 ? part.at : at, inside, hint)
     }
     names.push(field.name)
     type = field.type
