@@ -192,6 +192,8 @@ export class SheafError extends Error {
   readonly at: SourceSpan | undefined
   /** Id of the transaction whose outcome can be looked up. Set if Sheaf does not know whether the commit succeeded. */
   readonly transactionId: string | undefined
+  /** The place in the package that describes the code: `sheaf/docs/errors.md#columnnotfound`. */
+  readonly docs: string
 
   constructor(code: ErrorCode, message: string, options: SheafErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
@@ -202,6 +204,7 @@ export class SheafError extends Error {
     this.hint = options.hint
     this.at = options.at
     this.transactionId = options.transactionId
+    this.docs = `sheaf/docs/errors.md#${this.name.toLowerCase()}`
     // Capture the stack again, because now the name is set, and with more frames, so that the caller's frames are
     // included.
     capture(this, this.constructor)
@@ -262,18 +265,22 @@ export function corrupted(message: string, options?: SheafErrorOptions): SheafEr
   return new SheafError(ErrorCode.Internal, message, options)
 }
 
-/** Create a `ColumnNotFound` error for `name`. The hint suggests `near`; default: the most similar name in `known`. */
+/**
+ * Create a `ColumnNotFound` error for `name`. The hint suggests `near`; default: the most similar name in `known`.
+ * `otherwise`: the hint if no name is similar.
+ */
 export function columnNotFound(
   name: string,
   known: readonly string[],
   at?: SourceSpan,
   near: string | undefined = nearestName(name, known),
+  otherwise?: string | undefined,
 ): SheafError {
   return new SheafError(
     ErrorCode.ColumnNotFound,
     `no column named ${quote(name)}; columns: ${shortList(known, 20)}`,
     {
-      hint: near === undefined ? undefined : `did you mean ${quote(near)}?`,
+      hint: near === undefined ? otherwise : `did you mean ${quote(near)}?`,
       at,
     },
   )
@@ -317,6 +324,7 @@ export function shortList(items: readonly string[], maxItems = 8, separator = ',
 function describe(value: unknown): string {
   if (typeof value === 'bigint') return BigInt.asIntN(512, value) === value ? `${value}n` : 'a huge bigint'
   if (typeof value === 'number' || value === undefined || value === null) return String(value)
+  if (value instanceof Promise) return 'a promise (is await missing?)'
   if (ArrayBuffer.isView(value)) return `${value.constructor.name} of ${value.byteLength} bytes`
   try {
     return JSON.stringify(value, shortened) ?? String(value)

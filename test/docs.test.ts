@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { decodeIpc } from '../src/arrow/decode-ipc.js'
+import { ErrorCode, SheafError } from '../src/errors.js'
 import { operationNames } from '../src/protocol/operations.js'
 import { aggregateNames } from '../src/sql/binding/aggregates.js'
 import { rewriteNames } from '../src/sql/binding/rewrites.js'
@@ -65,6 +66,23 @@ describe('docs/quickstart.md', () => {
     expect(remote).toBe("[ 'docs' ]\n[ 'docs' ]\n")
     expect(errors).toMatch(/^true\n.*prise.* - .*price/)
   })
+})
+
+test('docs/errors.md has a heading for every code and no other, and a row with its number and status', () => {
+  const text = readFileSync('docs/errors.md', 'utf8')
+  const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading)
+  expect(headings).toEqual(Object.keys(ErrorCode))
+  const rows = [...text.matchAll(/^\| (\d+) \| \[(\w+)\]\(#(\w+)\) \| (\d+) \| `([a-z-]+)`/gm)]
+  expect(rows.map(([, ...cells]) => cells)).toEqual(
+    Object.entries(ErrorCode).map(([name, code]) => {
+      const { docs, status, kind } = new SheafError(code, 'a message')
+      return [String(code), name, docs.replace('sheaf/docs/errors.md#', ''), String(status), kind]
+    }),
+  )
+  for (const [name, code] of Object.entries(ErrorCode)) {
+    const { status, kind } = new SheafError(code, 'a message')
+    expect(text).toContain(`## ${name}\n\nCode ${code}, kind \`${kind}\`, status ${status}. `)
+  }
 })
 
 test('docs/sql.md names every function, and no other', () => {

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
 import { concatBytes } from '../src/arrow/concat-bytes.js'
 import { concatChunks } from '../src/arrow/encode-ipc.js'
@@ -82,6 +83,16 @@ test('only names that a user could type are compared for a hint', () => {
   expect(nearestName('titel', [long, 'title'])).toBe('title')
   expect(nearestName('dlb', ['abc', 'dbl'])).toBe('dbl')
   expect(columnNotFound(long, [long]).message.length).toBeLessThan(300)
+})
+
+test('a printed error has the place of its code in the documents of the package', () => {
+  const error = columnNotFound('prise', ['price'])
+  expect(error.docs).toBe('sheaf/docs/errors.md#columnnotfound')
+  expect(inspect(error)).toContain("docs: 'sheaf/docs/errors.md#columnnotfound'")
+})
+
+test('a promise in a message asks for await', () => {
+  expect(quote(Promise.resolve(1))).toBe('a promise (is await missing?)')
 })
 
 test('the cause is kept', () => {

@@ -334,8 +334,9 @@ const error: JsonSchema = {
       required: ['offset', 'length'],
     },
     transaction_id: { ...text, description: 'The id of the commit that the error is about.' },
+    docs: { ...text, description: 'The place in the npm package that describes the code.' },
   },
-  required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'error'],
+  required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'error', 'docs'],
 }
 
 const errorResponse: Json = {

@@ -42,7 +42,9 @@ const properties: Readonly<Record<DataType['kind'], Readonly<Record<string, (val
  */
 export function checkSchemaShape(schema: Schema): void {
   if (typeof schema !== 'object' || schema === null || !isFields(schema.fields)) {
-    throw schemaMismatch(`a schema must be an object with an array fields, got ${quote(schema)}`)
+    throw schemaMismatch(`a schema must be an object with an array fields, got ${quote(schema)}`, {
+      hint: "make it with schema() of sheaf: schema({ id: 'int64', title: 'string' })",
+    })
   }
   for (const field of schema.fields) checkField(field, '', 0)
 }

@@ -1,5 +1,5 @@
 /** Finds namespaces, tables, versions and tags by name in a state. Throws an error that names the missing one. */
-import { ErrorCode, nearestName, quote, SheafError, unsupported } from '../errors.js'
+import { ErrorCode, nearestName, quote, SheafError, shortList, unsupported } from '../errors.js'
 import { hasNumber } from '../manifest/runs.js'
 import type { PersistentMap } from '../primitives/persistent-map.js'
 import { idText } from '../protocol/identifiers.js'
@@ -16,7 +16,9 @@ import {
 export function findNamespace(state: CatalogState, id: readonly string[]): NamespaceNode {
   const node = state.namespaces.get(pathKey(id))
   if (node !== undefined) return node
-  throw new SheafError(ErrorCode.NamespaceNotFound, `no namespace ${idText(id)}`)
+  throw new SheafError(ErrorCode.NamespaceNotFound, `no namespace ${idText(id)}`, {
+    hint: 'create it with createNamespace',
+  })
 }
 
 /**
@@ -36,8 +38,16 @@ export function findTable(state: CatalogState, id: readonly string[], uuid?: str
   const siblings = state.namespaces.get(pathKey(id.slice(0, -1)))?.tables
   const near = siblings && nearestKey(id.at(-1) ?? '', siblings)
   throw new SheafError(ErrorCode.TableNotFound, `no table ${idText(id)}`, {
-    hint: near === undefined ? undefined : `did you mean ${quote(near)}?`,
+    hint: near === undefined ? hintOfSeparator(id) : `did you mean ${quote(near)}?`,
   })
+}
+
+/** Return a hint if a name looks like a path of names. */
+function hintOfSeparator(id: readonly string[]): string | undefined {
+  const path = id.length === 1 ? id[0]!.split(/[./]/) : []
+  return path.length > 1 && !path.includes('')
+    ? `a table in a namespace is an array of names: ${JSON.stringify(path)}`
+    : undefined
 }
 
 /** Return the table with the name `id`; undefined if it does not exist. */
@@ -112,8 +122,13 @@ export function tagOf(head: TableHead, tag: string): number {
   if (version !== undefined) return version
   const near = nearestKey(tag, head.tags)
   throw new SheafError(ErrorCode.TagNotFound, `table ${idText(head.id)} has no tag ${quote(tag)}`, {
-    hint: near === undefined ? undefined : `did you mean ${quote(near)}?`,
+    hint: near === undefined ? hintOfNames('tags', [...head.tags.keys()]) : `did you mean ${quote(near)}?`,
   })
+}
+
+/** Return a hint that lists what the table has, or that says that the table has nothing. `what`: for example `tags`. */
+export function hintOfNames(what: string, names: readonly string[]): string {
+  return names.length === 0 ? `the table has no ${what}` : `${what}: ${shortList(names)}`
 }
 
 /** Return whether a Lance engine may have written versions of a table. */

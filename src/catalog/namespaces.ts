@@ -49,7 +49,7 @@ export function decideDropNamespace(
     throw new SheafError(
       ErrorCode.NamespaceNotEmpty,
       `namespace ${idText(id)} contains ${node.tables.size} tables and ${node.namespaces.size} namespaces`,
-      { hint: 'drop these first, or use the behavior Cascade' },
+      { hint: "drop these first, or set behavior: 'cascade'" },
     )
   }
   return [{ op: 'namespace', id, props: null }]

@@ -20,6 +20,11 @@ export function updateFields(set: Assignments): {
         hint: 'to set NULL, use null',
       })
     }
+    if (isObject(value) && !isSqlFragment(value)) {
+      throw invalidInput(`update: the value of column ${quote(column)} is an object`, {
+        hint: "write update({ column: value }, 'id = ?', [5])",
+      })
+    }
     if (typeof value === 'string' && !value.isWellFormed()) {
       throw invalidInput(
         `update: the value of column ${quote(column)} holds half of a surrogate pair: ${quote(value)}`,

@@ -78,6 +78,11 @@ export const columnChangesShape = options<ColumnChanges>()({
 
 /** Return the wire fields of new columns. */
 export function newColumns(columns: NewColumns): readonly NewColumn[] {
+  if (Array.isArray(columns)) {
+    throw invalidInput(`addColumns must be an object, got ${quote(columns)}`, {
+      hint: "write { name: 'SQL expression' }",
+    })
+  }
   return Object.entries(parse(newColumnsShape, columns, 'addColumns')).map(([name, column]) => {
     return typeof column === 'string' ? { name, expression: column } : newColumn(name, column)
   })

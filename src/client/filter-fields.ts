@@ -32,6 +32,7 @@ export function filterFields(
   if (!isSqlFragment(filter)) {
     throw invalidInput(
       `${call}: a condition must be SQL text, or a fragment made by the tag sql, got ${quote(filter)}`,
+      { hint: "write SQL and its values: 'id = ?', [5]" },
     )
   }
   if (parameters !== undefined)

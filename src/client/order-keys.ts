@@ -37,6 +37,7 @@ type WireKey = NonNullable<Request<'queryTable'>['order_by']>[number]
 
 /** Return the wire fields of sort keys. Throws `InvalidInput` for a text that is not a column with a direction. */
 export function orderFields(keys: readonly (string | Order)[]): readonly WireKey[] {
+  keys.forEach(refuseDirection)
   return parse(orderKeys, keys, 'orderBy').map(key => {
     const { column, ascending, nullsFirst } = typeof key === 'string' ? orderOfText(key) : key
     return {
@@ -44,6 +45,15 @@ export function orderFields(keys: readonly (string | Order)[]): readonly WireKey
       ...(ascending !== undefined && { ascending }),
       ...(nullsFirst !== undefined && { nulls_first: nullsFirst }),
     }
+  })
+}
+
+/** Throw `InvalidInput` for a direction by column, such as `{ year: 'desc' }`. */
+function refuseDirection(key: unknown): void {
+  const [column, direction] = Object.entries(Object(key))[0] ?? []
+  if (column === 'column' || (direction !== 'asc' && direction !== 'desc')) return
+  throw invalidInput(`orderBy: ${quote(key)} is not a sort key`, {
+    hint: `write orderBy('${column} ${direction}')`,
   })
 }
 

@@ -18,7 +18,12 @@ export async function rowOfKey(
   if (!isKey(key)) {
     throw invalidInput(
       `get: the key must be a string, number, bigint, boolean, Date or Uint8Array, got ${quote(key)}`,
-      key === null ? { hint: "no row has NULL as its key; write query().where('id IS NULL')" } : {},
+      {
+        hint:
+          key === null
+            ? "no row has NULL as its key; write query().where('id IS NULL')"
+            : "write get(5) or get('B-12', { on: 'sku' })",
+      },
     )
   }
   try {

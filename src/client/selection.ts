@@ -30,6 +30,11 @@ export function columnsField(call: string, columns: Columns): Selected {
       { hint },
     )
   }
+  if (Object.values<unknown>(columns).includes(true)) {
+    throw invalidInput(`${call}: true is not an SQL expression`, {
+      hint: `name columns in an array: ${quote(Object.keys(columns))}`,
+    })
+  }
   const checked = parse(columnsShape, columns, call)
   if (Object.keys(checked).length === 0) {
     throw invalidInput(`${call}: the list of columns is empty`, {

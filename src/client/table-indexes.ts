@@ -1,8 +1,10 @@
 /** The indexes of a table: the options of `createIndex`, and the results of `listIndices` and `indexStats`. */
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
-import { isScalarKind } from '../indexes/kind.js'
+import { familyOf, type IndexKind } from '../indexes/kind.js'
 import type { ScalarKind } from '../indexes/scalar/probe.js'
 import { textWireNames } from '../indexes/text/definition.js'
+import { textKind } from '../indexes/text/kind.js'
+import { vectorKinds } from '../indexes/vector/kind.js'
 import { wireNames } from '../indexes/vector/wire-names.js'
 import type { Metric } from '../kernels/metric.js'
 import { deadline } from '../primitives/abort.js'
@@ -212,19 +214,7 @@ const milliseconds = given<number>(
 )
 
 const anyIndexShape = options<AnyCreateIndexOptions>()({
-  type: oneOf(
-    'BTREE',
-    'BITMAP',
-    'LABEL_LIST',
-    'FTS',
-    'IVF_FLAT',
-    'IVF_SQ',
-    'IVF_PQ',
-    'IVF_RQ',
-    'IVF_HNSW_FLAT',
-    'IVF_HNSW_SQ',
-    'IVF_HNSW_PQ',
-  ),
+  type: oneOf('BTREE', 'BITMAP', 'LABEL_LIST', textKind, ...vectorKinds),
   name: string('nonEmpty'),
   replace: boolean,
   waitTimeoutMs: milliseconds,
@@ -358,7 +348,7 @@ export async function createIndex(
 ): Promise<{ readonly name: string }> {
   const { type, name, replace = true, waitTimeoutMs } = options
   const { wireFields, call } = splitOptions(options)
-  if (type !== undefined && isScalarKind(type)) refuseOtherFields(wireFields, type)
+  if (type !== undefined) refuseOtherFields(wireFields, type)
   const request = {
     id,
     column,
@@ -414,18 +404,20 @@ export function textFieldsOf(
   return Object.fromEntries(fields)
 }
 
-function refuseOtherFields(wireFields: object, type: ScalarKind): void {
+/** Throw `InvalidInput` for an option of a vector index or a text index with another type of index. */
+function refuseOtherFields(wireFields: object, type: IndexKind): void {
+  const family = familyOf(type)
   const firstFieldOf = (options: typeof vectorOptions) =>
     Object.keys(options).find(each => Object.hasOwn(wireFields, options[each]!))
-  const vectorOption = firstFieldOf(vectorOptions)
-  const option = vectorOption ?? firstFieldOf(textOptions)
+  const vectorOption = family === 'vector' ? undefined : firstFieldOf(vectorOptions)
+  const option = vectorOption ?? (family === 'text' ? undefined : firstFieldOf(textOptions))
   if (option === undefined) return
-  throw invalidInput(`createIndex: a ${type} index has no use for ${option}`, {
-    hint:
-      vectorOption === undefined
-        ? 'this option is for text indexes: set type to FTS'
-        : 'this option is for vector indexes: set type, for example to IVF_PQ',
-  })
+  throw invalidInput(
+    `createIndex: ${family === 'scalar' ? 'a' : 'an'} ${type} index has no use for ${option}`,
+    {
+      hint: `it is for ${vectorOption === undefined ? 'text indexes: set type to FTS' : 'vector indexes: set type, for example to IVF_PQ'}`,
+    },
+  )
 }
 
 /** List the indexes of a version. */

@@ -131,6 +131,7 @@ function open(data: object, signal: AbortSignal | undefined): OpenedSource {
 function notRows(data: unknown) {
   return invalidInput(
     `rows must be an iterable of objects, an Arrow table, or Arrow IPC bytes, got ${quote(data)}`,
+    { hint: 'write [row]' },
   )
 }
 

@@ -347,7 +347,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   ): Promise<UpsertResult>
   async upsert(data: TableInput<object>, options: UpsertOptions): Promise<UpsertResult> {
     this.#refuseCheckedOut('upsert')
-    const { on, ...call } = parse(upsertShape, options, 'upsert')
+    const { on, ...call } = parse(upsertShape, options ?? {}, 'upsert')
     const columns = typeof on === 'string' ? [on] : on
     const request = { id: this.id, on: parse(mergeInsertRequest.fields.on.shape, columns, 'upsert: on') }
     const merge = new MergeInsert(this.#operations, request, this.#mergedRows)

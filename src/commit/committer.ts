@@ -171,7 +171,10 @@ export class Committer<S, Op = unknown> {
   #checkOpen(): void {
     const { failure } = this.#follower
     if (failure !== null) throw failure
-    if (this.#closed) throw new SheafError(ErrorCode.ServiceUnavailable, 'this root is closed')
+    if (this.#closed)
+      throw new SheafError(ErrorCode.ServiceUnavailable, 'this root is closed', {
+        hint: 'open it again with connect',
+      })
   }
 }
 

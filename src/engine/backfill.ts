@@ -90,7 +90,7 @@ export function automaticBackfill(engine: Engine, table: string, added: TableSch
   const other = automatic.find(({ id }) => !fields.some(known => known.id === id))
   if (other !== undefined) {
     throw invalidInput(
-      `${quote(field.name)} and ${quote(other.name)} both have auto_backfill, but use different functions`,
+      `${quote(field.name)} and ${quote(other.name)} both have autoBackfill (auto_backfill), but use different functions`,
       {
         hint: 'add the columns of each function in a separate call',
       },
@@ -117,7 +117,7 @@ function unknownFunction(field: TableField): SheafError {
   const definition = definitionOf(field)!
   const { udf_name, udf_version } = definition.kind === 'virtual' ? definition.column : {}
   const name =
-    udf_name === undefined ? 'the column has no udf_name' : quote(functionKeyOf(udf_name, udf_version))
+    udf_name === undefined ? 'the column names no function' : quote(functionKeyOf(udf_name, udf_version))
   return unsupported(
     `column ${quote(field.name)} is filled by a function that this process does not have: ${name}`,
     {

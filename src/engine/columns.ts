@@ -200,7 +200,7 @@ async function changeSchema<A, R>(
           throw unsupported(
             'a transaction can queue only one job, and this transaction has already queued a job',
             {
-              hint: 'use a separate transaction for each call that adds columns with auto_backfill',
+              hint: 'use a separate transaction for each call that adds columns with autoBackfill (auto_backfill)',
             },
           )
         }

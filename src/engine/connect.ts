@@ -155,7 +155,9 @@ async function openStore(
   if (path.startsWith('memory://')) return MemoryStore.open(path)
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(path)) {
     throw invalidInput(`paths like ${quote(path)} are not supported`, {
-      hint: 'use a local directory or memory://',
+      hint: /^https?:/i.test(path)
+        ? 'use connectHttp of sheaf/http for a server'
+        : 'use a local directory or memory://',
     })
   }
   return FileStore.open(path, options)

@@ -3,7 +3,7 @@
  * running or failed.
  */
 import { type IndexSpec, openBuilds } from '../catalog/index-builds.js'
-import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
+import { checkRows, findTable, hintOfNames, versionOf } from '../catalog/lookup.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
 import { ErrorCode, nearestName, quote, SheafError } from '../errors.js'
 import type { IndexKind } from '../indexes/kind.js'
@@ -111,12 +111,10 @@ export function shownIndexes({ table, indexes }: Layout, state: CatalogState | n
 export function findIndex(head: TableHead, listed: readonly Shown[], name: string): Shown {
   const found = listed.find(({ spec }) => spec.name === name)
   if (found !== undefined) return found
-  const suggestion = nearestName(
-    name,
-    listed.map(({ spec }) => spec.name),
-  )
+  const names = listed.map(({ spec }) => spec.name)
+  const suggestion = nearestName(name, names)
   throw new SheafError(ErrorCode.IndexNotFound, `table ${idText(head.id)} has no index ${quote(name)}`, {
-    hint: suggestion === undefined ? undefined : `did you mean ${quote(suggestion)}?`,
+    hint: suggestion === undefined ? hintOfNames('indexes', names) : `did you mean ${quote(suggestion)}?`,
   })
 }
 

@@ -303,7 +303,9 @@ function stage(
 }
 
 function alreadyExists(id: readonly string[]): SheafError {
-  return new SheafError(ErrorCode.TableAlreadyExists, `table ${idText(id)} already exists`)
+  return new SheafError(ErrorCode.TableAlreadyExists, `table ${idText(id)} already exists`, {
+    hint: "open it with openTable, or create it with the mode 'exist_ok' or 'overwrite'",
+  })
 }
 
 function changedMeanwhile(id: readonly string[]): SheafError {

@@ -136,7 +136,9 @@ export async function addPart(
   const { id, upload_id, upload_part_id: part } = request
   const { signal, table } = options
   if (part.length > partIdLengthMax) {
-    throw invalidInput(`upload_part_id has ${part.length} characters; at most ${partIdLengthMax} are allowed`)
+    throw invalidInput(
+      `the part id (upload_part_id) has ${part.length} characters; at most ${partIdLengthMax} are allowed`,
+    )
   }
   const find = (state: CatalogState) => {
     const head = findTableOf(state, upload_id, id, table)

@@ -65,21 +65,21 @@ export function vectorDefinition(
   for (const name of given) {
     if (namesOfKind[kind].includes(name)) continue
     const users = Object.entries(namesOfKind).flatMap(([each, names]) => (names.includes(name) ? [each] : []))
-    throw invalidInput(`an ${kind} index has no use for ${wireNames[name]}`, {
+    throw invalidInput(`an ${kind} index has no use for ${optionName(name)}`, {
       hint: `leave it out; it is for ${users.join(', ')}`,
     })
   }
   const { num_partitions, target_partition_size, num_sub_vectors, num_bits } = request
   if (num_partitions !== undefined && target_partition_size !== undefined) {
     throw invalidInput(
-      `num_partitions (${num_partitions}) and target_partition_size (${target_partition_size}) cannot both be set`,
+      `partitions (num_partitions) and targetPartitionSize (target_partition_size) cannot both be set, got ${num_partitions} and ${target_partition_size}`,
       { hint: 'set only one of them' },
     )
   }
   // Not checked for a table without rows, because it may get this many rows later.
   if (num_partitions !== undefined && rows > 0 && num_partitions > rows && !isOfLists) {
     throw invalidInput(
-      `num_partitions must be at most ${rows}, the rows of the table, got ${num_partitions}`,
+      `partitions (num_partitions) must be at most ${rows}, the rows of the table, got ${num_partitions}`,
       {
         hint: 'leave it out: the default depends on the number of rows',
       },
@@ -87,16 +87,22 @@ export function vectorDefinition(
   }
   if (num_sub_vectors !== undefined && type.size % num_sub_vectors !== 0) {
     throw invalidInput(
-      `num_sub_vectors must divide ${type.size}, the dimension of column ${quote(request.column)}, got ${num_sub_vectors}`,
+      `subVectors (num_sub_vectors) must divide ${type.size}, the dimension of column ${quote(request.column)}, got ${num_sub_vectors}`,
       { hint: `it may be ${divisorsNear(num_sub_vectors, type.size).join(' or ')}` },
     )
   }
   const bits = bitsOfKind[kind]
   if (num_bits !== undefined && !bits.includes(num_bits)) {
-    throw invalidInput(`num_bits of an ${kind} index must be ${bits.join(' or ')}, got ${num_bits}`)
+    throw invalidInput(`bits (num_bits) of an ${kind} index must be ${bits.join(' or ')}, got ${num_bits}`)
   }
   const used = given.filter(name => name !== 'bits' || bits.length > 1)
   return { metric, ...Object.fromEntries(used.map(name => [name, request[wireNames[name]]])) }
+}
+
+/** Return the name of the option in the library, followed by the name in a request if the two names differ. */
+function optionName(name: ParameterName): string {
+  const wire = wireNames[name]
+  return wire === name ? name : `${name} (${wire})`
 }
 
 /**
@@ -117,13 +123,13 @@ function divisorsNear(count: number, size: number): readonly number[] {
  */
 function checkBits(kind: VectorKind, column: string, type: DataType, ofColumn: DataType): void {
   if (kind !== 'IVF_FLAT') {
-    throw invalidInput(`an ${kind} index does not support distance_type hamming`, {
+    throw invalidInput(`an ${kind} index does not support distanceType hamming (distance_type)`, {
       hint: 'use IVF_FLAT for hamming, or choose l2, cosine or dot',
     })
   }
   if (elementKind(type) === 'u8') return
   throw invalidInput(
-    `distance_type hamming needs uint8 vectors, but column ${quote(column)} has the type ${typeName(ofColumn)}`,
+    `distanceType hamming (distance_type) needs uint8 vectors, but column ${quote(column)} has the type ${typeName(ofColumn)}`,
     { hint: 'use l2, cosine or dot' },
   )
 }

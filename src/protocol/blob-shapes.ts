@@ -1,6 +1,6 @@
 /** The shape of requests for the bytes of blobs by row id. */
 import { atVersion, onBranch, onTable } from './request-fields.js'
-import { array, integer, object, optional, required, saturatingInteger, string } from './shape.js'
+import { array, extension, integer, object, optional, required, saturatingInteger, string } from './shape.js'
 
 export const fetchBlobsRequest = object({
   ...onTable,
@@ -11,6 +11,6 @@ export const fetchBlobsRequest = object({
     array(saturatingInteger(0)),
     'Row ids: values of `_rowid`. The reply has one row for each id, in this order.',
   ),
-  offset: optional(integer(0), 'First byte of each blob to return; default 0. Extension of Sheaf.'),
-  length: optional(integer(0), 'Maximum bytes to return of each blob; absent: all. Extension of Sheaf.'),
+  offset: extension(optional(integer(0), 'First byte of each blob to return; default 0.')),
+  length: extension(optional(integer(0), 'Maximum bytes to return of each blob; absent: all.')),
 })

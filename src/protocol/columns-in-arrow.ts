@@ -29,7 +29,7 @@ export function columnsInArrow(bytes: Uint8Array): { readonly new_columns: reado
     }
     if (metadata !== undefined && Object.keys(metadata).length > 0) {
       throw unsupported(`column ${quote(name)} has metadata, which cannot be set with a new column`, {
-        hint: 'add the column without metadata, then set the metadata by update_field_metadata',
+        hint: 'add the column without metadata, then set the metadata with updateFieldMetadata',
       })
     }
     const data_type = typeToJson(type, 'lance')

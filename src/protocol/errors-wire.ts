@@ -19,6 +19,8 @@ export interface ErrorBody {
   readonly hint?: string
   readonly at?: SourceSpan
   readonly transaction_id?: string
+  /** The place in the npm package that describes the code. */
+  readonly docs: string
 }
 
 /** Titles from the examples of the specification. The titles of the last two kinds are Sheaf's own. */
@@ -67,6 +69,7 @@ export function errorBody(error: SheafError, instance: string, status: number = 
     ...(error.hint !== undefined && { hint: error.hint }),
     ...(error.at !== undefined && { at: error.at }),
     ...(error.transactionId !== undefined && { transaction_id: error.transactionId }),
+    docs: error.docs,
   }
 }
 

@@ -7,6 +7,7 @@ import {
   array,
   boolean,
   enumeration,
+  extension,
   type Infer,
   integer,
   nullable,
@@ -196,17 +197,20 @@ export const indexStatsReply = object({
   status: indexStatus,
   reason: failureReason,
   progress: optional(progress, 'Progress of the build.'),
-  recall: optional(
-    number,
-    'Vector index: recall@10 (0 to 1) of a search with default parameters, measured with sampled rows during the build. Extension of Sheaf.',
+  recall: extension(
+    optional(
+      number,
+      'Vector index: recall@10 (0 to 1) of a search with default parameters, measured with sampled rows during the build.',
+    ),
   ),
-  recall_between: optional(
-    number,
-    'Like `recall`, for queries that are points between rows and points away from all rows. Extension of Sheaf.',
+  recall_between: extension(
+    optional(
+      number,
+      'Like `recall`, for queries that are points between rows and points away from all rows.',
+    ),
   ),
-  recall_excluded: optional(
-    number,
-    'Like `recall`, for searches with a filter that excludes the nearest rows. Extension of Sheaf.',
+  recall_excluded: extension(
+    optional(number, 'Like `recall`, for searches with a filter that excludes the nearest rows.'),
   ),
 })
 

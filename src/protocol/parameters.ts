@@ -55,7 +55,9 @@ export function readParameters(json: Container): Parameters {
 function mapped(container: Container, convert: (value: unknown, place: string) => unknown): Container {
   if (Array.isArray(container)) return container.map((value, i) => convert(value, `parameter ${i + 1}`))
   if (!isObject(container)) {
-    throw invalidInput(`parameters must be an array or an object, got ${quote(container)}`)
+    throw invalidInput(`parameters must be an array or an object, got ${quote(container)}`, {
+      hint: 'write [value]',
+    })
   }
   return Object.fromEntries(
     Object.entries(container).map(([name, value]) => [name, convert(value, `:${cut(name)}`)]),

@@ -11,6 +11,7 @@ import {
   choice,
   type ExactlyOne,
   enumeration,
+  extension,
   type Infer,
   integer,
   named,
@@ -281,7 +282,7 @@ const fusion = object(
     ),
     candidates: optional(
       saturatingInteger(1),
-      'Maximum rows that each of the two searches returns; default max(200, 4 x k). It does not depend on the offset, and offset + k must not exceed it. Required with aggregates, groups, distinct rows and an order.',
+      'Maximum rows that each of the two searches returns, at any offset; default max(200, 4 x k). At least offset + k. Required with aggregates, groups, distinct rows and an order.',
     ),
   },
   {
@@ -337,10 +338,12 @@ const queryFields = {
     ['metric_type'],
   ),
   full_text_query: optional(fullText, 'Full-text query; together with a vector: a hybrid search.'),
-  fusion: optional(fusion, 'Method to merge the results of both searches; default rrf. Extension of Sheaf.'),
-  highlight: optionalEvenEmpty(
-    highlight,
-    'Adds the column `_highlights`: texts of columns with matching words marked. `{}`: use the defaults. Extension of Sheaf.',
+  fusion: extension(optional(fusion, 'Method to merge the results of both searches; default rrf.')),
+  highlight: extension(
+    optionalEvenEmpty(
+      highlight,
+      'Adds the column `_highlights`: texts of columns with matching words marked. `{}`: use the defaults.',
+    ),
   ),
   filter: optional(string('nonBlank'), 'SQL predicate: the rows to return.'),
   ...sqlParameters,
@@ -352,32 +355,40 @@ const queryFields = {
     selection,
     'Columns to return. Absent, `{}`, or both members empty: all columns; an empty array: no columns.',
   ),
-  group_by: optionalEvenEmpty(
-    array(string('nonBlank')),
-    'Columns or SQL expressions to group by; `columns` has the aggregates. `[]`: one group of all rows. Extension of Sheaf.',
+  group_by: extension(
+    optionalEvenEmpty(
+      array(string('nonBlank')),
+      'Columns or SQL expressions to group by; `columns` has the aggregates. `[]`: one group of all rows.',
+    ),
   ),
-  having: optional(
-    string('nonBlank'),
-    'SQL condition on keys, selected columns and aggregates; only groups for which it is true are returned. Requires groups. Extension of Sheaf.',
+  having: extension(
+    optional(
+      string('nonBlank'),
+      'SQL condition on keys, selected columns and aggregates; only groups for which it is true are returned. Requires groups.',
+    ),
   ),
-  distinct: optional(boolean, 'Whether to remove duplicate rows; default false. Extension of Sheaf.'),
+  distinct: extension(optional(boolean, 'Whether to remove duplicate rows; default false.')),
   with_row_id: optional(boolean, 'Whether to return `_rowid`; default false.'),
   offset: optional(
     saturatingInteger(0),
     'Number of rows to skip; default 0. With groups, distinct rows or an order, `offset` and `k` count rows of the answer, which is computed from all matching rows.',
   ),
-  resume_at: optional(
-    saturatingInteger(0),
-    'Position at which a scan continues: the number of rows of the version to skip. Also adds `_rowoffset` to the answer. Extension of Sheaf.',
+  resume_at: extension(
+    optional(
+      saturatingInteger(0),
+      'Position at which a scan continues: the number of rows of the version to skip. Also adds `_rowoffset` to the answer.',
+    ),
   ),
   order_by: optional(
     array(order),
     'Order of the rows; absent: by distance or score, then by row id. All matching rows are ordered, and the first `k` are returned. In a vector search without bounds, only the `k` nearest rows are ordered.',
   ),
   version: optional(version, 'Version to read; absent: the latest.'),
-  differs_from: optional(
-    version,
-    'Another version: return only rows that have another position there, or do not exist there. These are changed rows, and rows that only moved. Columns of the table have their field id in the metadata `sheaf:field`. Extension of Sheaf.',
+  differs_from: extension(
+    optional(
+      version,
+      'Another version: return only rows that have another position there, or do not exist there: changed and moved rows. Columns of the table have their field id in the metadata `sheaf:field`.',
+    ),
   ),
   lower_bound: optional(number, 'Minimum distance of a returned row, inclusive.'),
   upper_bound: optional(number, 'Maximum distance of a returned row, exclusive.'),
@@ -405,9 +416,11 @@ const queryFields = {
   ),
   bypass_vector_index: optional(boolean, 'Whether to search exactly, without a vector index; default false.'),
   fast_search: optional(boolean, 'Whether to search indexed rows only; default false.'),
-  require_index: optional(
-    boolean,
-    'Whether to refuse a text search on a column without an index, instead of reading all rows; default false. Extension of Sheaf.',
+  require_index: extension(
+    optional(
+      boolean,
+      'Whether to refuse a text search on a column without an index, instead of reading all rows; default false.',
+    ),
   ),
 }
 

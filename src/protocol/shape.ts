@@ -359,6 +359,11 @@ export function withoutEffect<T>(shape: Shape<T>, doc: string): Field<T, false> 
   return { shape, required: false, doc, also: [], effect: 'none', empty: 'absent' }
 }
 
+/** Return a field that the Lance Namespace specification does not have. Its documentation says so. */
+export function extension<F extends Field>(field: F): F {
+  return { ...field, doc: `${field.doc} Extension of Sheaf.` }
+}
+
 /** An optional field in which `[]` or `{}` has a meaning of its own, which `doc` gives. */
 export function optionalEvenEmpty<T>(shape: Shape<T>, doc: string): Field<T, false> {
   return { ...optional(shape, doc), empty: 'value' }

@@ -19,6 +19,7 @@ import {
   array,
   boolean,
   enumeration,
+  extension,
   type Infer,
   integer,
   object,
@@ -109,9 +110,11 @@ export const renameRequest = object(
       'Path of the namespace to which the table is moved; absent: the table stays in its namespace.',
       ['new_namespace'],
     ),
-    to_root: optional(
-      boolean,
-      'Whether to move the table to the root; default false. `new_namespace_id` cannot express the root. Extension of Sheaf.',
+    to_root: extension(
+      optional(
+        boolean,
+        'Whether to move the table to the root; default false. `new_namespace_id` cannot express the root.',
+      ),
     ),
   },
   {

@@ -64,9 +64,9 @@ export function isEffortGiven({
 
 /** Return the reason why no index can answer the query. Return null if an index can. */
 function obstacleIn({ bypass_vector_index, lower_bound, differs_from }: QueryRequest): string | null {
-  if (bypass_vector_index === true) return 'bypass_vector_index is given'
+  if (bypass_vector_index === true) return 'bypassVectorIndex (bypass_vector_index) is given'
   if (lower_bound !== undefined)
-    return 'an index finds only the nearest rows, so it cannot answer lower_bound'
+    return 'an index finds only the nearest rows, so it cannot answer a lower bound of the distance'
   return differs_from === undefined ? null : 'only rows that differ from another version are wanted'
 }
 
@@ -78,7 +78,9 @@ function effortOf(request: QueryRequest): Pick<IndexSearch, 'effort' | 'refineFa
   const most = isClientDefault ? undefined : maximum_nprobes || undefined
   let least = isClientDefault ? undefined : minimum_nprobes || undefined
   if (least !== undefined && most !== undefined && least > most) {
-    throw invalidInput(`minimum_nprobes (${least}) must be at most maximum_nprobes (${most})`)
+    throw invalidInput(
+      `nprobes: min (minimum_nprobes) must be at most max (maximum_nprobes), got ${least} and ${most}`,
+    )
   }
   if (!isClientDefault && nprobes && least === undefined && most === undefined) least = nprobes
   const effort: { -readonly [F in keyof Effort]: Effort[F] } = {}

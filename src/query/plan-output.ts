@@ -115,13 +115,13 @@ function unordered(what: string, name: string, type: DataType) {
 function refuseIgnored(request: QueryRequest, isGrouped: boolean): void {
   if (request.having !== undefined && !isGrouped) {
     throw invalidInput('having is a condition on groups, but this query has no groups', {
-      hint: 'use filter (where) for a condition on rows, or group_by (groupBy)',
+      hint: 'use where (filter) for a condition on rows, or groupBy (group_by)',
     })
   }
   const whole = isGrouped ? 'groups' : request.distinct === true ? 'distinct rows' : null
   const hasOrder = (request.order_by ?? []).length > 0
   if (whole !== null && request.with_row_id === true) {
-    throw invalidInput(`with_row_id cannot be combined with ${whole}, which have no row ids`)
+    throw invalidInput(`withRowId (with_row_id) cannot be combined with ${whole}, which have no row ids`)
   }
   if (request.resume_at !== undefined && (whole !== null || hasOrder || isSearch(request))) {
     throw invalidInput(
@@ -157,7 +157,8 @@ function aliasesOf({ columns }: QueryRequest): readonly Alias[] {
   if (columns === undefined) return []
   if (!('column_aliases' in columns)) return []
   const aliases = Object.entries(columns.column_aliases!)
-  if (aliases.length === 0) throw invalidInput('columns.column_aliases must have at least one column, got {}')
+  if (aliases.length === 0)
+    throw invalidInput('select (columns.column_aliases) must have at least one column, got {}')
   if (aliases.length > maxExpressions) {
     throw invalidInput(`at most ${maxExpressions} expressions can be selected, got ${aliases.length}`, {
       hint: 'select fewer expressions; an array of plain column names has no limit',
@@ -315,7 +316,7 @@ function planGroups(
   chance: Chance,
 ): PlannedColumns {
   if (aliases.length === 0 && namesOf(request) === undefined) {
-    throw invalidInput('group_by is given, but no columns are selected', {
+    throw invalidInput('groupBy (group_by) is given, but no columns are selected', {
       hint: "select the keys and aggregates: { city: 'city', total: 'sum(price)' }",
     })
   }

@@ -52,7 +52,9 @@ export function planQuery(
   const search = planVectorSearch(request, schema, searchable.vectors)
   const text = planTextSearch(request, schema, searchable.texts, searchable.analyzer)
   if (search !== null && search.batch !== null && text !== null) {
-    throw unsupported('a full_text_query can be combined with one vector, not with several (multi_vector)')
+    throw unsupported(
+      'fullText (full_text_query) can be combined with one vector, not with several (multi_vector)',
+    )
   }
   const by = searchedBy(search !== null, text !== null)
   const filterFirst = request.prefilter ?? true

@@ -71,7 +71,7 @@ export function planTextSearch(
   if (bare !== undefined) {
     const isAwaited = indexes.some(index => index.isAwaited && isSame(index.path, bare.path))
     throw invalidInput(
-      `column ${quote(bare.path.join('.'))} has no full-text index${isAwaited ? ' yet' : ''}, and require_index is given`,
+      `column ${quote(bare.path.join('.'))} has no full-text index${isAwaited ? ' yet' : ''}, and requireIndex (require_index) is given`,
       { hint: isAwaited ? 'wait until it is built: waitForIndex' : 'create an index of type FTS' },
     )
   }
@@ -220,7 +220,7 @@ class TextPlanner {
     const index = (this.#needsPositions ? own.find(({ options }) => options.positions) : undefined) ?? own[0]
     if (forPhrase && index !== undefined && !index.options.positions) {
       throw invalidInput(`index ${quote(index.name)} has no positions, which a phrase query needs`, {
-        hint: 'create it again with with_position (withPosition: true)',
+        hint: 'create it again with withPosition: true (with_position)',
       })
     }
     const known = this.columns.findIndex(column => isSame(column.path, path))
@@ -265,7 +265,9 @@ export function planHighlights(
 ): readonly Highlighting[] {
   if (highlight === undefined) return []
   if (text === null)
-    throw invalidInput('highlight is given, but the query has no full_text_query whose words could be marked')
+    throw invalidInput(
+      'highlight is given, but the query has no words that could be marked: it needs fullText (full_text_query)',
+    )
   if (group_by !== undefined || distinct === true) {
     throw invalidInput('highlight cannot be combined with groups or distinct rows')
   }

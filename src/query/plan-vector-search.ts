@@ -28,9 +28,18 @@ export function planVectorSearch(
   indexes: readonly NearIndex[],
 ): VectorSearch | null {
   if (request.vector == null) {
-    const names = ['vector_column', 'distance_type', 'lower_bound', 'upper_bound'] as const
-    const given = names.find(name => request[name] !== undefined)
-    if (given !== undefined) throw invalidInput(`${given} is given, but the query has no vector`)
+    const { vector_column, distance_type, lower_bound, upper_bound } = request
+    const options = {
+      'column (vector_column)': vector_column,
+      'distanceType (distance_type)': distance_type,
+      'distanceRange (lower_bound, upper_bound)': lower_bound ?? upper_bound,
+    }
+    const given = Object.entries(options).find(([, value]) => value !== undefined)
+    if (given !== undefined) {
+      throw invalidInput(`${given[0]} is given, but the query has no vector`, {
+        hint: 'pass a vector: search(vector)',
+      })
+    }
     return null
   }
   const { single_vector, multi_vector } = request.vector
@@ -65,7 +74,7 @@ function checkBits({ name, type }: VectorField, queries: readonly Float32Array[]
   const vectors = vectorType(type)!
   if (elementKind(vectors) !== 'u8') {
     throw invalidInput(
-      `distance_type hamming needs a column of uint8 vectors, but column ${quote(name)} is ${typeName(type)}`,
+      `distanceType hamming (distance_type) needs a column of uint8 vectors, but column ${quote(name)} is ${typeName(type)}`,
       { hint: 'use l2, cosine or dot' },
     )
   }
@@ -75,7 +84,7 @@ function checkBits({ name, type }: VectorField, queries: readonly Float32Array[]
   const at = query.findIndex(value => value !== (value & 255))
   const which = queries.length === 1 ? 'vector' : `vector ${wrong}`
   throw invalidInput(
-    `${which} has ${query[at]} at index ${at}, but distance_type hamming needs integers from 0 to 255`,
+    `${which} has ${query[at]} at index ${at}, but distanceType hamming (distance_type) needs integers from 0 to 255`,
   )
 }
 
@@ -99,11 +108,11 @@ function queryOf(given: ArrayLike<number>, name: string): Float32Array {
  */
 function checkBatch({ group_by, distinct, order_by }: QueryRequest): void {
   const asked = {
-    group_by,
-    distinct: distinct || undefined,
-    order_by: order_by?.length ? order_by : undefined,
+    'groupBy (group_by)': group_by !== undefined,
+    distinct: distinct === true,
+    'orderBy (order_by)': order_by !== undefined && order_by.length > 0,
   }
-  const given = Object.entries(asked).find(([, value]) => value !== undefined)
+  const given = Object.entries(asked).find(([, isGiven]) => isGiven)
   if (given !== undefined) throw unsupported(`${given[0]} with several query vectors is not supported`)
 }
 
@@ -128,7 +137,7 @@ function fieldToSearch(name: string | undefined, dimension: number, schema: Tabl
     throw invalidInput(
       `columns ${fitting.map(field => quote(field.name)).join(', ')} all fit the query vector`,
       {
-        hint: 'set vector_column to the name of one of them',
+        hint: 'name one of them with column (vector_column)',
       },
     )
   }

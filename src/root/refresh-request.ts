@@ -145,8 +145,8 @@ export function specOf(
 /** Return the error for a view that Sheaf cannot refresh. */
 export function notRunHere({ kind }: Pick<ViewDefinition, 'kind'>): SheafError {
   return kind === 'query'
-    ? unsupported('Sheaf cannot run the source_query of the view, so the view cannot be refreshed', {
-        hint: 'source_query must be JSON: {"table": "a$b", "columns"?: [..] or {name: SQL}, "filter"?: SQL}',
+    ? unsupported('Sheaf cannot run the query of the view (source_query), so the view cannot be refreshed', {
+        hint: 'the query must be JSON: {"table": "a$b", "columns"?: [..] or {name: SQL}, "filter"?: SQL}',
       })
     : unsupported(
         `Sheaf cannot refresh a view of kind ${kind}, because it does not run the function that computes the view`,

@@ -98,7 +98,7 @@ function redefine(node: FieldNode, changes: AlteredVirtualColumn, schema: TableS
   const definition = definitionOf(node)
   if (definition?.kind !== 'virtual') {
     throw schemaMismatch(`column ${quote(node.name)} is not a virtual column`, {
-      hint: 'only a column that was added with virtual_column can be altered with virtual_column',
+      hint: 'only a column that was added with a function (virtual_column) can get another function or other inputs',
     })
   }
   const given = Object.entries(changes).filter(([, value]) => value !== undefined)

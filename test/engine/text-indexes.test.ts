@@ -298,7 +298,7 @@ describe('defined', () => {
     expect(await failure(table.createIndex('id', { type: 'BITMAP', stem: true }))).toMatchObject({
       code: 13,
       message: 'createIndex: a BITMAP index has no use for stem',
-      hint: 'this option is for text indexes: set type to FTS',
+      hint: 'it is for text indexes: set type to FTS',
     })
     expect(await shown()).toEqual([])
   })

@@ -286,13 +286,13 @@ test('invalid parameters are refused, and the error names valid ones', async () 
   const table = await ns.createTable('t', rows)
   await expect(table.createIndex('v', { type: 'IVF_PQ', subVectors: 7 })).rejects.toMatchObject({
     code: 13,
-    message: 'num_sub_vectors must divide 32, the dimension of column "v", got 7',
+    message: 'subVectors (num_sub_vectors) must divide 32, the dimension of column "v", got 7',
     hint: 'it may be 4 or 8',
   })
   for (const type of ['IVF_FLAT', 'IVF_HNSW_SQ'] as const) {
     await expect(table.createIndex('v', { type, partitions: 5000 })).rejects.toMatchObject({
       code: 13,
-      message: 'num_partitions must be at most 300, the rows of the table, got 5000',
+      message: 'partitions (num_partitions) must be at most 300, the rows of the table, got 5000',
     })
   }
   await table.createIndex('v', { type: 'IVF_PQ', subVectors: 8, partitions: 300, waitTimeoutMs: 60_000 })

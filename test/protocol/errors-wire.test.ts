@@ -20,6 +20,7 @@ test('A-026 the body carries both families of fields', () => {
     instance: path,
     code: 13,
     error: 'k must be an integer',
+    docs: 'sheaf/docs/errors.md#invalidinput',
   })
 })
 

@@ -491,13 +491,13 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
 
       test('its inputs stay unchanged, or the call is refused', async () => {
         for (const change of [
-          table.alterColumns({ price: { rename: 'cost' } }),
-          table.alterColumns({ price: { type: 'float32' } }),
-          table.alterColumns({ total: { type: 'float32' } }),
-          table.alterColumns({ price: { rename: 'x' }, name: { rename: 'price' } }),
-          table.dropColumns(['price']),
+          () => table.alterColumns({ price: { rename: 'cost' } }),
+          () => table.alterColumns({ price: { type: 'float32' } }),
+          () => table.alterColumns({ total: { type: 'float32' } }),
+          () => table.alterColumns({ price: { rename: 'x' }, name: { rename: 'price' } }),
+          () => table.dropColumns(['price']),
         ]) {
-          const error = await failure(change)
+          const error = await failure(change())
           expect([error.code, error.status]).toEqual([20, 400])
           expect(error.message).toContain('total')
         }

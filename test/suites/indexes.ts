@@ -125,7 +125,7 @@ export function indexSuite({ name, open }: Door): void {
         { column: 'vector', index_type: 'IVF_PQ', num_sub_vectors: 3 },
         {
           code: 13,
-          message: 'num_sub_vectors must divide 2, the dimension of column "vector", got 3',
+          message: 'subVectors (num_sub_vectors) must divide 2, the dimension of column "vector", got 3',
           hint: 'it may be 2',
         },
       ],
@@ -134,17 +134,17 @@ export function indexSuite({ name, open }: Door): void {
         {
           code: 13,
           message: expect.stringMatching(
-            /^num_partitions must be at most \d+, the rows of the table, got 5000$/,
+            /^partitions \(num_partitions\) must be at most \d+, the rows of the table, got 5000$/,
           ),
         },
       ],
       [
         { column: 'vector', index_type: 'IVF_PQ', num_bits: 5 },
-        { code: 13, message: 'num_bits of an IVF_PQ index must be 4 or 8, got 5' },
+        { code: 13, message: 'bits (num_bits) of an IVF_PQ index must be 4 or 8, got 5' },
       ],
       [
         { column: 'vector', index_type: 'IVF_FLAT', num_partitions: 2, target_partition_size: 9 },
-        { code: 13, message: expect.stringContaining('num_partitions (2) and target_partition_size (9)') },
+        { code: 13, message: expect.stringContaining('cannot both be set, got 2 and 9') },
       ],
       [
         { column: 'vector', index_type: 'IVF_SQ', m: 20 },

@@ -39,9 +39,15 @@ export function bindAssignment(
     const assigned = isList || isNumber ? cast(value, target, false, whole) : coerced(number, target)
     if (assigned !== null) return assigned
     const message = `column ${quote(column)} has the type ${typeName(type)} and cannot take ${describe(value)}`
-    throw schemaMismatch(message, { hint: `CAST it to ${typeName(type)}`, at: whole })
+    const hint = parameterText.test(text)
+      ? 'pass a value of this type; to compute it from other columns, write SQL with the tag sql: sql`price + 1`'
+      : `CAST it to ${typeName(type)}`
+    throw schemaMismatch(message, { hint, at: whole })
   })
 }
+
+/** Pattern of SQL that is only a parameter, for example a plain value of `update`. */
+const parameterText = /^\$\d+$/
 
 /** Maximum characters of a string that is parsed as a number. A longer integer is out of range for every type. */
 const longestNumber = 400

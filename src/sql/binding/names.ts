@@ -1,7 +1,7 @@
 /** Resolve names to the columns of a schema (rules A-057, A-058, A-059). */
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType, Field, Schema } from '../../arrow/types.js'
-import { columnNotFound, invalidInput, quote, type SourceSpan, schemaMismatch } from '../../errors.js'
+import { columnNotFound, cut, invalidInput, quote, type SourceSpan, schemaMismatch } from '../../errors.js'
 import { ColumnNode } from '../bound.js'
 import { printName } from '../syntax/print-name.js'
 import type { NamePart } from '../syntax/syntax.js'
@@ -30,7 +30,8 @@ export function resolveColumn(path: readonly NamePart[], schema: Schema, at: Sou
       const prefix = names.map(name => `${name}.`).join('')
       const known = fields.map(other => prefix + other.name)
       const inside = names.length === 0 ? pathTo(part.name, fields) : undefined
-      throw columnNotFound(prefix + part.name, known, path.length > 1 ? part.at : at, inside)
+      const hint = path.length > 1 ? undefined : `for a text, write single quotes: '${cut(part.name)}'`
+      throw columnNotFound(prefix + part.name, known, path.length > 1 ? part.at : at, inside, hint)
     }
     names.push(field.name)
     type = field.type

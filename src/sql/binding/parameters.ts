@@ -115,7 +115,15 @@ export class ParameterList {
   #lookUp(parameter: ParameterExpr): unknown {
     const { key, style, at } = parameter
     const values = this.#values
-    if (values === undefined) throw invalidInput(`no value is given for ${nameOf(parameter)}`, { at })
+    if (values === undefined) {
+      throw invalidInput(`no value is given for ${nameOf(parameter)}`, {
+        at,
+        hint:
+          style === ':'
+            ? `pass the values after the SQL: { ${key}: value }`
+            : 'pass the values after the SQL: [value]',
+      })
+    }
     if (Array.isArray(values) !== (style !== ':')) {
       const [given, wanted] = style === ':' ? ['an array', 'an object'] : ['an object', 'an array']
       throw invalidInput(`parameters are given as ${given}; ${nameOf(parameter)} needs ${wanted}`, { at })

@@ -2,15 +2,20 @@
 import { nearestName } from '../../errors.js'
 import type { Lexer } from './tokens.js'
 
+const regexpHint = 'write ~ to match a regular expression'
+const listHint = 'write IN, or array_has(list, value)'
+const caseHint = 'WHEN, THEN and ELSE belong between CASE and END'
+const statementHint = 'write a single expression, not a statement'
+
 /** Words of other SQL dialects, and keywords in the wrong position. */
 const otherDialects: Readonly<Record<string, string>> = {
   ISNULL: 'write IS NULL',
   NOTNULL: 'write IS NOT NULL',
   NULL: 'write IS NULL or IS NOT NULL',
-  REGEXP: 'write ~ to match a regular expression',
-  RLIKE: 'write ~ to match a regular expression',
-  SIMILAR: 'write ~ to match a regular expression',
-  MATCHES: 'write ~ to match a regular expression',
+  REGEXP: regexpHint,
+  RLIKE: regexpHint,
+  SIMILAR: regexpHint,
+  MATCHES: regexpHint,
   GLOB: 'write LIKE, with % for * and _ for ?',
   CONTAINS: 'write contains(text, part)',
   DIV: 'write /, which divides integers to an integer',
@@ -21,20 +26,20 @@ const otherDialects: Readonly<Record<string, string>> = {
   COLLATE: 'remove COLLATE: strings are always compared by code points',
   AS: 'remove AS: the name of a selected column is the key in select',
   SELECT: 'sub-queries are not part of this dialect',
-  ANY: 'write IN, or array_has(list, value)',
-  SOME: 'write IN, or array_has(list, value)',
-  WHEN: 'WHEN belongs between CASE and END',
-  THEN: 'THEN belongs between CASE and END',
-  ELSE: 'ELSE belongs between CASE and END',
+  ANY: listHint,
+  SOME: listHint,
+  WHEN: caseHint,
+  THEN: caseHint,
+  ELSE: caseHint,
   END: 'END closes a CASE',
-  WHERE: 'write a single expression, not a statement',
-  FROM: 'write a single expression, not a statement',
-  LIMIT: 'write a single expression, not a statement',
-  OFFSET: 'write a single expression, not a statement',
-  ORDER: 'write a single expression, not a statement',
-  GROUP: 'write a single expression, not a statement',
-  HAVING: 'write a single expression, not a statement',
-  UNION: 'write a single expression, not a statement',
+  WHERE: statementHint,
+  FROM: statementHint,
+  LIMIT: statementHint,
+  OFFSET: statementHint,
+  ORDER: statementHint,
+  GROUP: statementHint,
+  HAVING: statementHint,
+  UNION: statementHint,
   OVER: 'window functions are not part of this dialect',
   FILTER: 'FILTER follows the parentheses of an aggregate: sum(x) FILTER (WHERE condition)',
 }

@@ -34,7 +34,7 @@ const otherDialects: Readonly<Record<string, string>> = {
   '!': 'write NOT or <>',
   '@': 'write list @> list, or array_has_any(list, list)',
   '{': 'write a list as [1, 2]; create structs with functions',
-  $: 'a parameter is written $1, counting from 1',
+  $: 'write a parameter as ?, $1 or :name',
 }
 
 const nameStart = /[\p{ID_Start}_]/u
