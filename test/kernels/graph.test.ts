@@ -329,9 +329,9 @@ test('visited marks stay valid when their numbers start again', () => {
 
 test('more candidates than the maximum are an error of the caller', () => {
   const { graph } = build(uniform(1, 1, 1), 1, { kind: 'u8', width: 8, efMax: 8 })
-  expect(() => graph.walk([], 9, 1, false)).toThrow('9 candidates')
+  expect(() => graph.walk([], 9, 1, false)).toThrow('must be from 1 to')
   expect(() => graph.walk([], 4, 5, false)).toThrow('k is 5, more than the 4')
-  expect(() => graph.insert(0, 1, { row: -1, level: 0 }, 9)).toThrow('9 candidates')
+  expect(() => graph.insert(0, 1, { row: -1, level: 0 }, 9)).toThrow('must be from 1 to')
 })
 
 test('levels shrink by m, and depend only on the row', () => {

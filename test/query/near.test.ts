@@ -237,7 +237,11 @@ function withLine(
 describe('an index is not used', () => {
   test.each([
     ['distance_type is another', (near: Search) => near.distanceType('cosine'), 'its metric is l2'],
-    ['it is bypassed', (near: Search) => near.bypassVectorIndex(), 'bypassVectorIndex (bypass_vector_index) is given'],
+    [
+      'it is bypassed',
+      (near: Search) => near.bypassVectorIndex(),
+      'bypassVectorIndex (bypass_vector_index) is given',
+    ],
     ['rows must not be too near', (near: Search) => near.distanceRange(4), 'a lower bound of the distance'],
   ])('where %s, and explain says why', async (_, change, reason) => {
     await withLine(20, async (_, near) => {

@@ -475,6 +475,7 @@ describe('errors', () => {
       code: 12,
       error: 'no column named "x"',
       hint: 'did you mean "y"?',
+      docs: 'sheaf/docs/errors.md#columnnotfound',
     })
   })
 
