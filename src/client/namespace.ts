@@ -262,6 +262,14 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
     const schema = given === undefined ? undefined : givenSchema(given)
     const rows = await tableRows(data, { schema, vectorColumns, onProgress, badVectors, signal })
     try {
+      if (schema === undefined && rows.schema.fields.length === 0) {
+        throw invalidInput(
+          'createTable: without rows and without a schema, the table would have no columns',
+          {
+            hint: "give a schema: createTable(id, [], { schema: schema({ id: 'int64!' }) })",
+          },
+        )
+      }
       const body = await withSchema(rows, schema)
       if (createParents === true) await this.#createParents(path, call)
       const { uuid } = await this.operations.createTable(request, body, call)

@@ -1,4 +1,5 @@
 /** Schemas that callers write as text, and the TypeScript types of their rows. */
+import type { RowOfArrowSchema } from '../arrow/arrow-row-type.js'
 import type { RowOfFields, Values } from '../arrow/row-type.js'
 import { typeFromText } from '../arrow/type-text.js'
 import type { DataType, Field, Schema } from '../arrow/types.js'
@@ -110,7 +111,7 @@ export type RowOf<S, Int64 = number, Decimal = string> =
     ? [Columns] extends [C]
       ? RowOfFields<S, { readonly int64: Int64; readonly decimal: Decimal }>
       : RowOfColumns<C, { readonly int64: Int64; readonly decimal: Decimal }>
-    : Readonly<Record<string, unknown>>
+    : RowOfArrowSchema<S, { readonly int64: Int64; readonly decimal: Decimal }>
 
 type RowOfColumns<C extends Columns, As extends Values> = { readonly [N in keyof C]: CellOfText<C[N], As> }
 

@@ -90,6 +90,11 @@ describe('the error of a typical mistake names the fix', () => {
       'needs 2 values, got 3',
     ],
     [
+      'createTable without rows and without a schema',
+      /would have no columns.*give a schema/,
+      () => ns.createTable('x', []),
+    ],
+    [
       'createTable with rows that do not fit the schema',
       // @ts-expect-error
       () => ns.createTable('x', [{ id: 'one' }], { schema: schema({ id: 'int64!' }) }),

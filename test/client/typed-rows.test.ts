@@ -1,4 +1,5 @@
 /** What rows are when the program is compiled, and that they are that when it runs. */
+import * as arrow from 'apache-arrow'
 import { expect, expectTypeOf, test } from 'vitest'
 import {
   connect,
@@ -553,4 +554,69 @@ test('a page has typed rows and facets', async () => {
   const misspelt = docs.query()
   // @ts-expect-error no such column
   await misspelt.page({ facets: ['titel'] }).catch(() => null)
+})
+
+test('a Schema of apache-arrow that declares its columns gives the type of the rows', async () => {
+  const arrowSchema = new arrow.Schema<{
+    id: arrow.Int64
+    n: arrow.Int32
+    title: arrow.Utf8
+    v: arrow.FixedSizeList<arrow.Float32>
+    tags: arrow.List<arrow.Utf8>
+    at: arrow.TimestampMillisecond
+    by: arrow.Struct<{ name: arrow.Utf8 }>
+  }>([
+    arrow.Field.new({ name: 'id', type: new arrow.Int64() }),
+    arrow.Field.new({ name: 'n', type: new arrow.Int32() }),
+    arrow.Field.new({ name: 'title', type: new arrow.Utf8(), nullable: true }),
+    arrow.Field.new({
+      name: 'v',
+      type: new arrow.FixedSizeList(2, arrow.Field.new({ name: 'item', type: new arrow.Float32() })),
+    }),
+    arrow.Field.new({
+      name: 'tags',
+      type: new arrow.List(arrow.Field.new({ name: 'item', type: new arrow.Utf8() })),
+      nullable: true,
+    }),
+    arrow.Field.new({ name: 'at', type: new arrow.TimestampMillisecond(), nullable: true }),
+    arrow.Field.new({
+      name: 'by',
+      type: new arrow.Struct<{ name: arrow.Utf8 }>([
+        arrow.Field.new({ name: 'name', type: new arrow.Utf8(), nullable: true }),
+      ]),
+      nullable: true,
+    }),
+  ])
+  interface ArrowDoc {
+    readonly id: number | null
+    readonly n: number | null
+    readonly title: string | null
+    readonly v: Float32Array | null
+    readonly tags: readonly (string | null)[] | null
+    readonly at: Date | null
+    readonly by: { readonly name: string | null } | null
+  }
+  expectTypeOf<RowOf<typeof arrowSchema>>().toEqualTypeOf<ArrowDoc>()
+  expectTypeOf<RowOf<arrow.Schema>>().toEqualTypeOf<Row>()
+  const ns = await connect('memory://')
+  const at = new Date(5)
+  const table = await ns.createTable(
+    't',
+    [{ id: 1n, n: 2, title: 'a', v: [1, 2], tags: ['x'], at, by: { name: 'b' } }],
+    {
+      schema: arrowSchema,
+    },
+  )
+  expectTypeOf(await table.query().first()).toEqualTypeOf<ArrowDoc | null>()
+  expect(await table.query().first()).toEqual({
+    id: 1,
+    n: 2,
+    title: 'a',
+    v: Float32Array.of(1, 2),
+    tags: ['x'],
+    at,
+    by: { name: 'b' },
+  })
+  // @ts-expect-error no such column
+  table.query().select(['titel'])
 })
