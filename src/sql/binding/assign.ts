@@ -10,6 +10,7 @@ import type { LiteralNode } from '../values/literal-node.js'
 import { elementType, isNumeric, valueType } from '../values/types.js'
 import { type BindOptions, bindExpression } from './bind.js'
 import { cast, coerced, describe } from './build.js'
+import { isLiteral } from './logic.js'
 
 /**
  * Parse `text` and bind it to the columns of `schema`. The value is converted to `type`, the type of `column`.
@@ -39,7 +40,12 @@ export function bindAssignment(
     const assigned = isList || isNumber ? cast(value, target, false, whole) : coerced(number, target)
     if (assigned !== null) return assigned
     const message = `column ${quote(column)} has the type ${typeName(type)} and cannot take ${describe(value)}`
-    throw schemaMismatch(message, { hint: `CAST it to ${typeName(type)}`, at: whole })
+    // Clients send the values of an update as parameters, so a text is a value, never an expression.
+    const isText = isLiteral(value) && typeof value.value === 'string'
+    const hint = isText
+      ? `a text is a value: pass a value of the type, or write an expression with the tag: { ${column}: sql\`...\` }`
+      : `CAST it to ${typeName(type)}`
+    throw schemaMismatch(message, { hint, at: whole })
   })
 }
 

@@ -115,7 +115,16 @@ export class ParameterList {
   #lookUp(parameter: ParameterExpr): unknown {
     const { key, style, at } = parameter
     const values = this.#values
-    if (values === undefined) throw invalidInput(`no value is given for ${nameOf(parameter)}`, { at })
+    if (values === undefined) {
+      const written =
+        style === ':'
+          ? `an object: where(sql, { ${cut(key as string)}: value })`
+          : 'an array: where(sql, [value])'
+      throw invalidInput(`no value is given for ${nameOf(parameter)}`, {
+        hint: `pass the values in ${written}`,
+        at,
+      })
+    }
     if (Array.isArray(values) !== (style !== ':')) {
       const [given, wanted] = style === ':' ? ['an array', 'an object'] : ['an object', 'an array']
       throw invalidInput(`parameters are given as ${given}; ${nameOf(parameter)} needs ${wanted}`, { at })
