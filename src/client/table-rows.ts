@@ -31,7 +31,7 @@ interface TableRowsOptions extends IngestOptions {
    * 65,536 rows or 32 MiB of another iterable. Later rows must fit the inferred types.
    */
   readonly schema?: Schema | (() => Promise<Schema>) | undefined
-  /** Names of further columns of plain objects that hold vectors (see arrow/infer-type). Not together with `schema`. */
+  /** Names of further columns of plain objects that hold vectors. Not together with `schema`. */
   readonly vectorColumns?: readonly string[] | undefined
   /**
    * Whether to leave out columns of the schema that no plain object has. If true, all rows are read first, because only
