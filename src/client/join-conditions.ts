@@ -276,8 +276,8 @@ function valueFor(
   if (values === undefined || !Object.hasOwn(values, key)) {
     const hint =
       typeof key === 'string'
-        ? `pass the values in an object: ${call}(sql, { ${key}: value })`
-        : `pass the values in an array: ${call}(sql, [value])`
+        ? `pass the values in an object, for example ${call}(sql, { ${key}: value })`
+        : `pass the values in an array, for example ${call}(sql, [value])`
     throw invalidInput(`${call}: no value is given for ${parameter}`, {
       hint: values === undefined ? hint : undefined,
       at,

@@ -13,9 +13,9 @@ afterAll(() => ns.close())
 
 describe('parameters without values', () => {
   test.each([
-    ['id = ?', 'pass the values in an array: where(sql, [value])'],
-    ['id = $1', 'pass the values in an array: where(sql, [value])'],
-    ['id = :key', 'pass the values in an object: where(sql, { key: value })'],
+    ['id = ?', 'pass the values in an array, for example where(sql, [value])'],
+    ['id = $1', 'pass the values in an array, for example where(sql, [value])'],
+    ['id = :key', 'pass the values in an object, for example where(sql, { key: value })'],
   ])('%s', async (condition, hint) => {
     expect(await failure(table.query().where(condition).toArray())).toMatchObject({ code: 13, hint })
     expect(await failure(table.countRows(condition))).toMatchObject({ code: 13, hint })

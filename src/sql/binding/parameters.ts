@@ -118,8 +118,8 @@ export class ParameterList {
     if (values === undefined) {
       const written =
         style === ':'
-          ? `an object: where(sql, { ${cut(key as string)}: value })`
-          : 'an array: where(sql, [value])'
+          ? `an object, for example where(sql, { ${cut(key as string)}: value })`
+          : 'an array, for example where(sql, [value])'
       throw invalidInput(`no value is given for ${nameOf(parameter)}`, {
         hint: `pass the values in ${written}`,
         at,
