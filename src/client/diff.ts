@@ -75,7 +75,7 @@ export function diffOf<R extends object>(
 }
 
 /** A version number or a tag. */
-export const versionShape = given<VersionOrTag>('a version (an integer >= 0) or the name of a tag', value =>
+export const versionShape = given<VersionOrTag>('an integer >= 0, or the name of a tag', value =>
   typeof value === 'string' ? value !== '' : Number.isSafeInteger(value) && (value as number) >= 0,
 )
 

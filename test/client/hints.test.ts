@@ -47,7 +47,7 @@ test('a condition that is an object shows the condition as text', () => {
 
 describe('versions and tags', () => {
   test.each([1.5, -1, null, '', {}])('%j is neither a version nor a tag', async version => {
-    const message = /the version must be a version \(an integer >= 0\) or the name of a tag, got/
+    const message = /the version must be an integer >= 0, or the name of a tag, got/
     expect(await failure(table.restore(version as number))).toMatchObject({ code: 13, message })
     expect(await failure(table.checkout(version as number))).toMatchObject({ code: 13, message })
   })
@@ -59,12 +59,17 @@ describe('versions and tags', () => {
   })
 })
 
-test('a text for a number in update shows the tag for expressions', async () => {
-  expect(await failure(table.update({ n: 'n - 1' as unknown as number }))).toMatchObject({
+test.each([
+  ['n - 1', 'n - 1'],
+  ['abs(n)', 'abs(n)'],
+  ['many', '...'],
+  ['`n`', '...'],
+])('the text %s for a number in update shows the tag for expressions', async (text, shown) => {
+  expect(await failure(table.update({ n: text as unknown as number }))).toMatchObject({
     code: 20,
-    hint: 'a text is a value: pass a value of the type, or write an expression with the tag: { n: sql`...` }',
+    hint: `a text is a value: pass a value of the type, or write an expression with the tag: { n: sql\`${shown}\` }`,
   })
-  await table.update({ n: sql`n - 1` }, 'id = 1')
+  await table.update({ n: sql`n - 1` }, 'id = 1 AND n = 5')
   expect(await table.countRows('n = 4')).toBe(1)
 })
 

@@ -41,12 +41,18 @@ export function bindAssignment(
     if (assigned !== null) return assigned
     const message = `column ${quote(column)} has the type ${typeName(type)} and cannot take ${describe(value)}`
     // Clients send the values of an update as parameters, so a text is a value, never an expression.
-    const isText = isLiteral(value) && typeof value.value === 'string'
-    const hint = isText
-      ? `a text is a value: pass a value of the type, or write an expression with the tag: { ${column}: sql\`...\` }`
-      : `CAST it to ${typeName(type)}`
+    const text = isLiteral(value) && typeof value.value === 'string' ? value.value : null
+    const hint =
+      text === null
+        ? `CAST it to ${typeName(type)}`
+        : `a text is a value: pass a value of the type, or write an expression with the tag: { ${column}: sql\`${shownExpression(text)}\` }`
     throw schemaMismatch(message, { hint, at: whole })
   })
+}
+
+/** Return a text that looks like a short expression, otherwise an ellipsis. */
+function shownExpression(text: string): string {
+  return text.length <= 40 && /^[A-Za-z_]\w*(?:\(| [+*/-] )[\w .()+*/,-]*$/.test(text) ? text : '...'
 }
 
 /** Maximum characters of a string that is parsed as a number. A longer integer is out of range for every type. */
