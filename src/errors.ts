@@ -114,7 +114,7 @@ const byStatus: Readonly<Record<number, ErrorKind>> = {
   503: 'service-unavailable',
 }
 
-/** Return the HTTP status of an error code (rule A-028). */
+/** Return the HTTP status of an error code. */
 export function statusOf(code: ErrorCode): number {
   switch (code) {
     case ErrorCode.Unsupported:

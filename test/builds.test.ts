@@ -91,3 +91,16 @@ test('the library does not turn on the compile cache', () => {
     console.log(JSON.stringify([calls, module.getCompileCacheDir?.() ?? null]))`)
   expect(found).toEqual([0, null])
 })
+
+test('a text that is given to node -e can create a table', () => {
+  const script = `(async () => {
+    const { connect } = await import('sheaf')
+    const ns = await connect('memory://')
+    const table = await ns.createTable('t', [{ id: 1 }])
+    console.log(JSON.stringify(await table.query().toArray()))
+  })()`
+  const printed = execFileSync(process.execPath, ['--input-type=commonjs', '-e', script], {
+    encoding: 'utf8',
+  })
+  expect(JSON.parse(printed)).toEqual([{ id: 1 }])
+})

@@ -1,8 +1,9 @@
 /** The README is short, its code runs as it stands, and its commands, links and chart exist. */
 import { existsSync, readFileSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { readmeChart, themes } from '../scripts/readme-chart.js'
-import { blocksOf, docScripts } from './support/doc-blocks.js'
+import { connect, schema } from '../src/index.js'
+import { blocksOf, docScripts, linksOf } from './support/doc-blocks.js'
 
 const text = readFileSync('README.md', 'utf8')
 const { name, scripts: npmScripts } = JSON.parse(readFileSync('package.json', 'utf8'))
@@ -32,6 +33,53 @@ describe('the quickstart', () => {
       expect(rows, run).toBe('2\n')
     }
   })
+})
+
+describe('the quickstart in TypeScript', () => {
+  const [code, ...others] = blocksOf('README.md', 'ts')
+  const path = 'test/readme/quickstart.ts'
+
+  test('is the program that the type checker reads, and has at most 25 lines', () => {
+    expect(others).toEqual([])
+    expect(code).toBe(readFileSync(path, 'utf8'))
+    expect(code!.trimEnd().split('\n').length).toBeLessThanOrEqual(25)
+  })
+
+  test('prints what its comments say', async () => {
+    const log = vi.spyOn(console, 'log').mockImplementation(() => {})
+    await import('./readme/quickstart.js')
+    expect(log.mock.calls).toEqual([['Lamp', 2, ['Chair', 'Lamp']], [2]])
+    log.mockRestore()
+  })
+
+  test('the compiler checks columns in rows, get, select, orderBy and update, but not in SQL texts', async () => {
+    const columns = schema({ id: 'int64!', name: 'string' })
+    const ns = await connect('memory://readme-types')
+    const table = await ns.createTable('t', [{ id: 1 }], { schema: columns })
+    const mistakes = [
+      // @ts-expect-error no such column
+      () => table.add([{ id: 1, nam: 'x' }]),
+      // @ts-expect-error no such column
+      () => table.get({ idd: 1 }),
+      // @ts-expect-error no such column
+      () => table.query().select(['nam']).toArray(),
+      // @ts-expect-error no such column
+      () => table.query().orderBy('nam').toArray(),
+      // @ts-expect-error no such column
+      () => table.update({ nam: 'x' }),
+      () => table.query().where('nam = 1').toArray(),
+      () => table.query().groupBy('nam').select({ n: 'count(*)' }).toArray(),
+    ]
+    for (const mistake of mistakes) await expect((async () => mistake())()).rejects.toThrow(/nam|idd/)
+    await ns.close()
+  })
+})
+
+test('the README links no files that the package lacks', () => {
+  const { files } = JSON.parse(readFileSync('package.json', 'utf8'))
+  const shipped = [...files, 'README.md', 'LICENSE', 'package.json']
+  const lacking = linksOf('README.md').filter(link => !shipped.includes(link.split(/[/#]/)[0]!))
+  expect(lacking).toEqual(['CONTRIBUTING.md', 'src/README.md'])
 })
 
 describe('commands', () => {

@@ -1,8 +1,7 @@
 /** Collects CSV records until the names and types of the columns are known. Then converts records to rows. */
 
 import { typeName } from '../../src/arrow/type-name.js'
-import { typeFromText } from '../../src/arrow/type-text.js'
-import type { DataType, Schema } from '../../src/arrow/types.js'
+import type { DataType, Field } from '../../src/arrow/types.js'
 import type { Row } from '../../src/client/table-data.js'
 import { columnNotFound, invalidInput, quote, type SheafError, schemaMismatch } from '../../src/errors.js'
 import { ColumnGuess, readGuessed } from './csv-guess.js'
@@ -16,8 +15,13 @@ const sampleRows = 10_000
 const sampleCharacters = 16 * 2 ** 20
 
 /** The options of `readCsv` that determine names and types of columns. */
-interface CsvColumnsOptions extends Pick<ReadCsvOptions, 'columns' | 'types' | 'infer'> {
-  readonly schema?: Schema | undefined
+interface CsvColumnsOptions extends Pick<ReadCsvOptions, 'columns' | 'infer'> {
+  /** Columns whose types are given. */
+  readonly given: readonly Field[]
+  /** Whether the file may have only the given columns. */
+  readonly isComplete: boolean
+  /** Types of the columns to which the rows are written, by column name. */
+  readonly target?: ReadonlyMap<string, DataType> | undefined
 }
 
 /** Maximum number of columns. A file that seems to have more is not CSV, or has another delimiter. */
@@ -41,7 +45,9 @@ export class CsvColumns {
   readonly #longestNull: number
   readonly #nameOf: (line: number) => string
   /** Types that the options specify, by column name. */
-  readonly #given = new Map<string, DataType>()
+  readonly #given: ReadonlyMap<string, DataType>
+  /** Types of the columns to which the rows are written, by column name. */
+  readonly #target: ReadonlyMap<string, DataType>
   #names: readonly string[] | null = null
   /** The guess of each column; null if the type is given, or if types are not inferred. */
   #guesses: readonly (ColumnGuess | null)[] = []
@@ -52,6 +58,8 @@ export class CsvColumns {
 
   constructor(options: CsvColumnsOptions, nulls: ReadonlySet<string>, nameOf: (line: number) => string) {
     this.#options = options
+    this.#given = new Map(options.given.map(({ name, type }) => [name, type]))
+    this.#target = options.target ?? new Map()
     this.#nulls = nulls
     this.#longestNull = Math.max(-1, ...Array.from(nulls, text => text.length))
     this.#nameOf = nameOf
@@ -139,16 +147,12 @@ export class CsvColumns {
         })
       }
     }
-    const { schema, types = {}, infer = true } = this.#options
-    const known = schema === undefined ? met : new Set(schema.fields.map(field => field.name))
-    const unknown = [...names, ...Object.keys(types)].find(name => !known.has(name))
+    const { isComplete, infer = true } = this.#options
+    const known = isComplete ? new Set(this.#given.keys()) : met
+    const unknown = (isComplete ? names : [...this.#given.keys()]).find(name => !known.has(name))
     if (unknown !== undefined) throw columnNotFound(unknown, [...known])
-    for (const { name, type } of schema?.fields ?? []) this.#given.set(name, type)
-    for (const [name, type] of Object.entries(types)) {
-      this.#given.set(name, typeFromText(type, `readCsv: types: column ${quote(name)}`).type)
-    }
     this.#names = names
-    this.#guesses = names.map(name => (infer && !this.#given.has(name) ? new ColumnGuess() : null))
+    this.#guesses = names.map(name => (infer && this.#typeOf(name) === undefined ? new ColumnGuess() : null))
     if (this.#guesses.every(guess => guess === null)) this.end()
   }
 
@@ -174,9 +178,14 @@ export class CsvColumns {
     }
   }
 
+  /** Return the type of a column, unless it must be inferred. */
+  #typeOf(name: string): DataType | undefined {
+    return this.#given.get(name) ?? this.#target.get(name)
+  }
+
   #resolveColumn(name: string, index: number): Column {
     const guess = this.#guesses[index]?.type() ?? null
-    const type = this.#given.get(name) ?? guess ?? text
+    const type = this.#typeOf(name) ?? guess ?? text
     const value = type.kind === 'dictionary' ? type.value : type
     const holdsEmpty = value.kind === 'utf8' || value.kind === 'binary' || value.kind === 'fixed_size_binary'
     return { name, type, holdsEmpty, guessed: guess !== null }

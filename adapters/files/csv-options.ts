@@ -9,11 +9,15 @@ export interface ReadCsvOptions extends ReadOptions {
   readonly delimiter?: string | undefined
   /** Column names of a file without a header row. Default: the first row has the names. */
   readonly columns?: readonly string[] | undefined
-  /** Types of all columns. A schema column that the file does not have is missing in the rows. */
+  /**
+   * Types of all columns. A schema column that the file does not have is missing in the rows. `createTable` without a
+   * schema of its own creates all columns of this schema.
+   */
   readonly schema?: SchemaInput | undefined
   /**
    * Types of some columns by column name, for example `int64`, `float64`, `string`, `bool`, `date` or `timestamp(us,
-   * UTC)`. The names are those that `schema` accepts.
+   * UTC)`. The names are those that `schema` accepts. `createTable` without a schema gives the columns these types; a `!`
+   * after the type makes a column without nulls.
    */
   readonly types?: Readonly<Record<string, string>> | undefined
   /** Whether to infer the types of columns whose type is not given. Default true. If false, these columns are text. */

@@ -76,7 +76,7 @@ export function setOwn(target: Record<string, unknown>, name: string, value: unk
   else Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
-/** Format a plain value (see write-value.ts) as JSON. */
+/** Format a plain value as JSON. */
 export function jsonText(value: unknown): string {
   switch (typeof value) {
     case 'string':

@@ -119,7 +119,7 @@ function notRows(source: unknown): SheafError {
   return invalidInput(`rows must be an iterable of record batches or of objects, got ${quote(source)}`)
 }
 
-/** Some rows, as columns of plain values (see write-value.ts). */
+/** Some rows, as columns of plain values: values that JSON and CSV can represent, and bigints. */
 export interface PlainPiece {
   readonly names: readonly string[]
   readonly length: number

@@ -51,6 +51,11 @@ export class RequestBody {
     return this.#message.complete || this.#bytes === Number(this.#message.headers['content-length'])
   }
 
+  /** Whether the content type of the body is JSON. */
+  get isJson(): boolean {
+    return /^application\/([\w.+-]+\+)?json *(;|$)/i.test(this.#message.headers['content-type'] ?? '')
+  }
+
   /**
    * Read the body, chunk by chunk, and decode gzip and zstd. Throws InvalidInput, with these statuses:
    *
@@ -98,7 +103,7 @@ export class RequestBody {
     if (chunks.length === 0) return undefined
     const type = this.#message.headers['content-type']
     if (fromArrow !== undefined && isArrow(type)) return fromArrow(concatChunks(chunks))
-    if (type === undefined || !/^application\/([\w.+-]+\+)?json *(;|$)/i.test(type)) {
+    if (!this.isJson) {
       throw invalidInput(`a body with the content type ${quote(type ?? 'none')} is not supported`, {
         hint: 'send application/json',
       })

@@ -19,6 +19,7 @@ import {
   oneOf,
   record,
   string,
+  withHints,
 } from '../../src/protocol/shape.js'
 import { readReply, writeRequest } from '../../src/protocol/wire.js'
 import { type Call, remoteOperations } from '../calls.js'
@@ -61,15 +62,28 @@ export interface ConnectHttpOptions {
 
 const headerRecord = record(string())
 
-export const connectHttpShape = declare<ConnectHttpOptions>()({
-  headers: either<NonNullable<ConnectHttpOptions['headers']>>(
-    { is: value => typeof value === 'function', shape: callback() },
-    { is: () => true, shape: headerRecord },
-  ),
-  retries: integer(0, 100),
-  timeoutMs: integer(1, longestTimerMs),
-  int64: oneOf('number', 'bigint'),
-})
+const keyHint = "headers: { 'x-api-key': key }"
+const tokenHint = "headers: { authorization: 'Bearer ...' }"
+
+export const connectHttpShape = withHints(
+  declare<ConnectHttpOptions>()({
+    headers: either<NonNullable<ConnectHttpOptions['headers']>>(
+      { is: value => typeof value === 'function', shape: callback() },
+      { is: () => true, shape: headerRecord },
+    ),
+    retries: integer(0, 100),
+    timeoutMs: integer(1, longestTimerMs),
+    int64: oneOf('number', 'bigint'),
+  }),
+  {
+    apiKey: keyHint,
+    api_key: keyHint,
+    key: keyHint,
+    token: tokenHint,
+    auth: tokenHint,
+    timeout: 'timeoutMs',
+  },
+)
 
 /**
  * Open the namespace at `url`, which includes the base path of the server. The first call opens the connection.
@@ -252,7 +266,7 @@ function isLost(error: unknown): boolean {
 function resultOf(connection: HttpConnection, { name, options }: Call, reply: Incoming): unknown {
   const { dialect = 'namespace' } = options
   const entry: OperationEntry = operations[name]
-  if (reply.status >= 300) throw errorFrom(reply.status, errorContent(reply))
+  if (reply.status >= 300) throw withAddressHint(connection, errorFrom(reply.status, errorContent(reply)))
   try {
     if (entry.reply === 'arrow') return arrowReply(reply)
     if (entry.response === null) return undefined
@@ -262,6 +276,20 @@ function resultOf(connection: HttpConnection, { name, options }: Call, reply: In
     const message = `the reply of ${connection.base} does not follow the specification: ${reason}`
     throw new SheafError(ErrorCode.Internal, message, { cause })
   }
+}
+
+/** The prefix of all routes. Callers must not repeat it in the address. */
+const routePrefix = /\/v1$/
+
+/** Return an error of a server. It gets a hint if the path is unknown because the address ends in `/v1`. */
+function withAddressHint({ base }: HttpConnection, error: SheafError): SheafError {
+  if (error.status !== 404 || !error.message.includes('/v1/v1/') || !routePrefix.test(base)) return error
+  const { code, message, status, kind } = error
+  return new SheafError(code, message, {
+    status,
+    kind,
+    hint: `give the address without /v1: connectHttp('${base.replace(routePrefix, '')}')`,
+  })
 }
 
 function arrowReply({ headers, chunks }: Incoming): ArrowReply {

@@ -365,7 +365,8 @@ export class Handling {
     const takesUpload = entry.body === 'arrow'
     // A JSON body may contain credentials. They are used only if the header has none.
     const isUnidentified = this.#gate.authenticates && caller.identity === undefined
-    if (caller.identity !== undefined || takesUpload || entry.bare !== undefined)
+    const mayBeInBody = !takesUpload && entry.bare === undefined && sent.isJson
+    if (caller.identity !== undefined || !mayBeInBody)
       particulars.principal = await this.#gate.admit(caller.identity)
     const leave = isUnidentified ? admitUnidentified() : admit(particulars.principal?.name)
     let { identity } = caller

@@ -63,6 +63,8 @@ interface InferenceWindow {
 /** Options of `rowsToBatches`. */
 export interface RowsOptions {
   readonly schema?: Schema | undefined
+  /** Columns with given types. The types of other columns are inferred. Not together with `schema`. */
+  readonly columns?: readonly Field[] | undefined
   /**
    * Names of columns in which arrays of numbers are vectors, in addition to columns whose names indicate vectors. A
    * name without a column throws `ColumnNotFound`. A column without vectors throws `InvalidInput`.
@@ -96,7 +98,7 @@ type RowPieces = AsyncIterator<readonly object[]>
  * @throws the errors of `rowsToBatch`, and `signal.reason`.
  */
 export async function rowsToBatches(pieces: RowPieces, options: RowsOptions = {}): Promise<RowBatches> {
-  const { schema, signal, badVectors = 'error', vectorColumns = [] } = options
+  const { schema, columns = [], signal, badVectors = 'error', vectorColumns = [] } = options
   const pacer = new Pacer(signal)
   if (schema !== undefined) {
     checkSchema(schema)
@@ -105,7 +107,8 @@ export async function rowsToBatches(pieces: RowPieces, options: RowsOptions = {}
   const { first, rows } = await fillWindow(pieces, options.window, pacer)
   const vectorNames = new Set(vectorColumns)
   const holdsVectors = (column: string) => vectorNames.has(column) || namesVectors(column)
-  const inferred = await runPaced(inferVectorSteps(rows, badVectors, holdsVectors), pacer)
+  const given = new Map(columns.map(field => [field.name, field]))
+  const inferred = await runPaced(inferVectorSteps(rows, badVectors, holdsVectors, given), pacer)
   checkVectorColumns(vectorColumns, inferred)
   return { schema: inferred, batches: inferredBatches(first, pieces, inferred, badVectors, pacer) }
 }
@@ -238,8 +241,9 @@ function* inferVectorSteps(
   rows: readonly Row[],
   badVectors: BadVectors,
   holdsVectors: (column: string) => boolean,
+  given: GivenFields,
 ): Steps<Schema> {
-  if (badVectors === 'error') return yield* inferSteps(rows, holdsVectors)
+  if (badVectors === 'error') return yield* inferSteps(rows, holdsVectors, given)
   const common = yield* commonVectors(rows, holdsVectors)
   const vectors = [...common].map(([name, { size, bits }]) => ({ name, size, bits, nullable: true }))
   const sound: Row[] = []
@@ -248,7 +252,7 @@ function* inferVectorSteps(
       sound.push(row)
     yield
   }
-  const { fields } = yield* inferSteps(sound, holdsVectors)
+  const { fields } = yield* inferSteps(sound, holdsVectors, given)
   // If all vectors of a column are bad, only nulls remain, and the inferred type is null. Then use the common vector
   // type.
   return {
@@ -260,28 +264,43 @@ function* inferVectorSteps(
   }
 }
 
+/** Fields with given types, by name. */
+type GivenFields = ReadonlyMap<string, Field>
+
 /** Infer the types of rows: infer the types of each part of `stepRows` rows, and merge them. */
-function* inferSteps(rows: readonly Row[], holdsVectors: (column: string) => boolean): Steps<Schema> {
+function* inferSteps(
+  rows: readonly Row[],
+  holdsVectors: (column: string) => boolean,
+  given: GivenFields = new Map(),
+): Steps<Schema> {
   const types = new Map<string, DataType>()
-  /** Names of the columns whose types were already inferred from all rows. */
-  const inferredFromAll = new Set<string>()
+  /** Names of the columns whose types are given, or were already inferred from all rows. */
+  const known = new Set<string>()
   for (let start = 0; start < rows.length; start += stepRows) {
     const part = rows.slice(start, start + stepRows)
     const limit = new SpreadLimit()
     for (const name of columnNames(part)) {
-      if (inferredFromAll.has(name)) continue
+      if (known.has(name)) continue
+      const field = given.get(name)
+      if (field !== undefined) {
+        types.set(name, field.type)
+        known.add(name)
+        continue
+      }
       const areVectors = holdsVectors(name)
       const type = inferType(readColumn(part, name), Place.column(name, start), limit, areVectors)
-      const known = types.get(name)
-      const merged = known === undefined ? type : mergeTypes(known, type)
-      if (merged === null) inferredFromAll.add(name)
+      const earlier = types.get(name)
+      const merged = earlier === undefined ? type : mergeTypes(earlier, type)
+      if (merged === null) known.add(name)
       // If the types of two parts cannot be merged, infer the type from all rows. This finds a common type, or throws
       // an error that names the row.
       types.set(name, merged ?? inferType(readColumn(rows, name), Place.column(name), limit, areVectors))
     }
     yield
   }
-  return { fields: [...types].map(([name, type]): Field => ({ name, type, nullable: true })) }
+  const fields = [...types].map(([name, type]): Field => given.get(name) ?? { name, type, nullable: true })
+  // If there are no rows, no row has the given columns.
+  return { fields: [...fields, ...[...given.values()].filter(({ name }) => !types.has(name))] }
 }
 
 function checkAllKeys({ rows, numbers }: NumberedRows, schema: Schema): void {

@@ -120,7 +120,9 @@ class Parser {
   end(): void {
     this.#skipSpace()
     if (this.#at < this.#text.length) {
-      throw this.#error(`has the unexpected text ${quote(this.#text.slice(this.#at))}`)
+      const rest = this.#text.slice(this.#at)
+      const type = this.#text.slice(0, this.#at).trim()
+      throw this.#error(`has the unexpected text ${quote(rest)}`, nullHint(rest, type))
     }
   }
 
@@ -231,6 +233,13 @@ class Parser {
   #error(what: string, hint?: string): SheafError {
     return invalidInput(`${this.#place}: ${quote(this.#text)} ${what}`, hint === undefined ? {} : { hint })
   }
+}
+
+/** Return a hint for a text after a type that says in another way whether the column is nullable. */
+function nullHint(rest: string, type: string): string | undefined {
+  if (/^(\?|null$)/i.test(rest))
+    return `columns are nullable unless their type ends in !: write ${type.replace('!', '')}`
+  return /^not null$/i.test(rest) ? `write ${type}!` : undefined
 }
 
 /** Parse a text as a whole number from 0 to 2^31-1. Returns null for any other text. */

@@ -6,7 +6,7 @@ import { Pacer } from '../primitives/pacer.js'
 import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callShape, type Operations } from '../protocol/calls.js'
 import { parse } from '../protocol/parse.js'
-import { either, integer, string } from '../protocol/shape.js'
+import { given } from '../protocol/shape.js'
 import { importReplies } from './import-replies.js'
 import type { RowsAs } from './row-types.js'
 import { type ConnectionInt64, callOptions, type RowsOptions, rowsShape, withInt64 } from './rows-options.js'
@@ -75,9 +75,8 @@ export function diffOf<R extends object>(
 }
 
 /** A version number or a tag. */
-export const versionShape = either<VersionOrTag>(
-  { is: value => typeof value === 'string', shape: string('nonEmpty') },
-  { is: () => true, shape: integer(0) },
+export const versionShape = given<VersionOrTag>('an integer >= 0, or the name of a tag', value =>
+  typeof value === 'string' ? value !== '' : Number.isSafeInteger(value) && (value as number) >= 0,
 )
 
 /** Rows of one version that the other version does not have. */

@@ -1,6 +1,7 @@
 /** Converts SQL conditions of the client to wire fields. */
-import { invalidInput, quote } from '../errors.js'
+import { cut, invalidInput, quote } from '../errors.js'
 import { type Parameters, writeParameters } from '../protocol/parameters.js'
+import { isObject } from '../protocol/parse.js'
 import { either, given, string } from '../protocol/shape.js'
 import { isSqlFragment, type SqlFragment, textFrom } from '../sql/syntax/sql-fragment.js'
 
@@ -32,7 +33,7 @@ export function filterFields(
   if (!isSqlFragment(filter)) {
     throw invalidInput(
       `${call}: a condition must be SQL text, or a fragment made by the tag sql, got ${quote(filter)}`,
-      { hint: "write SQL and its values: 'id = ?', [5]" },
+      { hint: `write ${call}(${exampleOf(filter)})` },
     )
   }
   if (parameters !== undefined)
@@ -43,4 +44,17 @@ export function filterFields(
   const values = writeParameters(filter.parameters as Parameters)
   if (!Array.isArray(known)) return { filter: filter.text, parameters: values }
   return { filter: textFrom(filter, known.length + 1), parameters: known.concat(values) }
+}
+
+/** Return the arguments for a condition that a caller wrote as an object of values. */
+function exampleOf(filter: unknown): string {
+  const entries = isObject(filter) ? Object.entries(filter).slice(0, 3) : []
+  const isReadable = entries.every(([, value]) => ['string', 'number', 'boolean'].includes(typeof value))
+  if (entries.length === 0 || !isReadable) return "'id = ?', [7]"
+  const condition = entries.map(([name]) => `${name} = ?`).join(' AND ')
+  return `'${condition}', [${entries.map(([, value]) => quoted(value)).join(', ')}]`
+}
+
+function quoted(value: unknown): string {
+  return typeof value === 'string' ? `'${cut(value)}'` : String(value)
 }

@@ -274,7 +274,14 @@ function valueFor(
     throw invalidInput(`${call}: the parameter values are ${given}, but ${parameter} needs ${wanted}`, { at })
   }
   if (values === undefined || !Object.hasOwn(values, key)) {
-    throw invalidInput(`${call}: no value is given for ${parameter}`, { at })
+    const hint =
+      typeof key === 'string'
+        ? `pass the values in an object, for example ${call}(sql, { ${key}: value })`
+        : `pass the values in an array, for example ${call}(sql, [value])`
+    throw invalidInput(`${call}: no value is given for ${parameter}`, {
+      hint: values === undefined ? hint : undefined,
+      at,
+    })
   }
   return (values as Readonly<Record<string | number, unknown>>)[key]
 }

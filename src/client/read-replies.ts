@@ -1,6 +1,6 @@
 /**
  * Reads the rows and the schemas of replies, and converts them for callers. A process that has only a client, without
- * an engine, loads this module lazily (`import-replies.ts`), because this code is a third of the client's size.
+ * an engine, loads this module lazily, because this code is a third of the client's size.
  */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'

@@ -29,7 +29,7 @@ export interface TypedSchema<C extends Columns = Columns> extends Schema {
 /** A schema as an argument: the result of `schema`, plain data, or a Schema of any version of apache-arrow. */
 export type SchemaInput = Schema | ArrowSchema
 
-/** Accepts any value. The code that uses the schema checks it (arrow/given-schema), and throws `SchemaValidation`. */
+/** Accepts any value. The code that uses the schema checks it, and throws `SchemaValidation`. */
 export const schemaShape = given<SchemaInput>('a schema', () => true)
 
 /** The members that this module uses of a Schema of any version of apache-arrow. */
@@ -43,13 +43,30 @@ interface ArrowSchema {
 }
 
 /**
- * Make a schema from texts of the types of its columns. TypeScript derives the types of the rows from the schema. A `!`
- * after a type means that the column has no nulls.
+ * Make a schema from texts of the types of its columns. TypeScript derives the types of the rows from the schema
+ * (`RowOf`). A column may be null unless its type ends in `!`: then `| null` is left out of the type of its values.
  *
- * Types: `bool`, `int8` to `int64`, `uint8` to `uint64`, `float16`, `float32`, `float64`, `string`, `binary`,
- * `binary(16)`, `date`, `timestamp`, `timestamp(us, UTC)`, `time`, `duration`, `decimal(10, 2)`, `vector(768)`,
- * `vector(768, float16)`, and `map(string, int64)`. A type followed by `[]` is a list. Units of times are `s`,
- * `ms` (default), `us` and `ns`. An object is a struct; an array with one object is a list of structs.
+ * | text of the type | type of the values that are read |
+ * |---|---|
+ * | `bool` | boolean |
+ * | `int8` to `int32`, `uint8` to `uint32`, `float16` to `float64` | number |
+ * | `int64`, `uint64` | number, or bigint with the option `int64: 'bigint'` |
+ * | `decimal(10, 2)` | string, so that all digits are kept |
+ * | `string` | string |
+ * | `binary`, `binary(16)` | Uint8Array |
+ * | `date`, `timestamp`, `timestamp(ms, UTC)` | Date |
+ * | `timestamp(us)`, `timestamp(ns)` | Date, or bigint (a number of units) if a Date cannot hold the value |
+ * | `time`, `time(us)` | number of units since midnight; with `us` or `ns` a number or bigint, as for int64 |
+ * | `duration`, `duration(us)` | number or bigint of units, as for int64 |
+ * | `vector(768)`, `vector(768, int8)` | Float32Array, or the typed array of the elements; `float16` gives Float32Array |
+ * | `string[]` | array whose elements may be null |
+ * | `string![]`, `string![]!` | array without null elements; with the second `!`, the array is not null either |
+ * | `map(string, int64)` | array of [key, value] pairs |
+ * | an object of columns, `{ lang: 'string' }` | object |
+ * | an array with one type, `[{ from: 'int32' }]` | array |
+ *
+ * Units of times are `s`, `ms` (default), `us` and `ns`. Writes also accept other values of the same meaning, for example
+ * arrays for vectors and ISO 8601 texts for dates (`RowInput`).
  *
  * Throws `InvalidInput` for a text that is not a type. The message has the right form.
  *
@@ -100,6 +117,7 @@ function isColumns(value: unknown): value is Columns {
 /**
  * The TypeScript type of the rows of a schema. The schema is the result of `schema`, an object declared `as const`, or
  * a Schema of apache-arrow. `Int64` is the type of 64-bit integers; default: number. Columns without `!` may be null.
+ * `schema` lists the types of the values.
  *
  * ```ts
  * const docs = schema({ id: 'int64!', title: 'string' })
@@ -250,5 +268,5 @@ type InferredValue<V, K extends string, Int64> = unknown extends V
               ? InferredRow<V, Int64>
               : unknown
 
-/** Names of columns whose arrays of numbers become vectors (see arrow/infer-type). */
+/** Names of columns whose arrays of numbers become vectors. */
 type VectorName = 'vector' | 'embedding' | `${string}_vector` | `${string}_embedding`

@@ -1,5 +1,5 @@
 /** Reads a page of a query together with the total and the facets of all matching rows, all of one version. */
-import { invalidInput } from '../errors.js'
+import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import { inBackticks } from '../primitives/in-backticks.js'
 import { callFields, type Operations, type Request } from '../protocol/calls.js'
 import { array, boolean, options as declare, integer, string } from '../protocol/shape.js'
@@ -68,7 +68,9 @@ export async function searchPage(
   const counted = isTotal ? countMatches(operations, everything, undefined, call) : undefined
   const facets = names?.map(async name => {
     const facetRequest = Object.assign(matchingFields(sameVersion), facetFields(name), { k: facetValues })
-    const answer = await operations.queryTable(facetRequest, call)
+    const answer = await operations.queryTable(facetRequest, call).catch(cause => {
+      throw withFacetHint(cause, name)
+    })
     const values = await rowObjects(readReply(answer).batches, rowsOptions)
     return [name, values.map(({ value, count }) => ({ value, count: Number(count) }))] as const
   })
@@ -78,6 +80,16 @@ export async function searchPage(
     ...(total !== undefined && { total }),
     ...(facets !== undefined && { facets: Object.fromEntries(entries) }),
   }
+}
+
+/** Return the error of the request for a facet. If the facet is an expression, it gets a hint. */
+function withFacetHint(cause: unknown, name: string): unknown {
+  const isUnknown = cause instanceof SheafError && cause.code === ErrorCode.ColumnNotFound
+  if (!isUnknown || /^[\w.`]+$/.test(name)) return cause
+  return new SheafError(ErrorCode.ColumnNotFound, `page: no column named ${quote(name)} for a facet`, {
+    hint: 'a facet is a column: add the expression as a column (addColumns), or use groupBy',
+    cause,
+  })
 }
 
 /** The fields of a request that counts the rows by the values of a column. */

@@ -11,13 +11,14 @@ import { isRow, roughBytes, rowsToBatches } from '../arrow/rows.js'
 import { equalSchemas } from '../arrow/same-type.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { runPaced } from '../arrow/steps.js'
-import type { Schema } from '../arrow/types.js'
+import type { Field, Schema } from '../arrow/types.js'
 import { addCallerFrames, invalidInput, quote, schemaMismatch } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
 import { Pacer } from '../primitives/pacer.js'
 import { ArrowRows } from './arrow-rows.js'
 import { Source } from './source.js'
 import type { IngestOptions, Progress } from './table-data.js'
+import { typedSourceOf } from './typed-source.js'
 
 export { givenSchema }
 
@@ -30,7 +31,7 @@ interface TableRowsOptions extends IngestOptions {
    * 65,536 rows or 32 MiB of another iterable. Later rows must fit the inferred types.
    */
   readonly schema?: Schema | (() => Promise<Schema>) | undefined
-  /** Names of further columns of plain objects that hold vectors (see arrow/infer-type). Not together with `schema`. */
+  /** Names of further columns of plain objects that hold vectors. Not together with `schema`. */
   readonly vectorColumns?: readonly string[] | undefined
   /**
    * Whether to leave out columns of the schema that no plain object has. If true, all rows are read first, because only
@@ -53,22 +54,44 @@ const rowsAtOnce = 8 * 1024
  */
 export async function tableRows(data: object, options: TableRowsOptions = {}): Promise<ArrowRows> {
   const { signal, onProgress, badVectors = 'error', vectorColumns } = options
-  if (vectorColumns !== undefined && options.schema !== undefined) {
-    throw invalidInput('createTable: vectorColumns and schema cannot be given together', {
-      hint: 'leave vectorColumns out, because the schema defines which columns are vectors',
-    })
-  }
+  if (vectorColumns !== undefined && options.schema !== undefined) throw vectorsInSchema()
   const source = open(data, signal)
   try {
-    const schema = typeof options.schema === 'function' ? await options.schema() : options.schema
+    const target = typeof options.schema === 'function' ? await options.schema() : options.schema
+    const { schema, columns } = typesOf(data, target)
+    if (vectorColumns !== undefined && schema !== undefined) throw vectorsInSchema()
     const omitMissingColumns = options.omitMissingColumns === true
-    const rows = await source.rows({ schema, vectorColumns, omitMissingColumns, badVectors, signal })
+    const rows = await source.rows({ schema, columns, vectorColumns, omitMissingColumns, badVectors, signal })
     const batches = onProgress === undefined ? rows.batches : reported(rows.batches, onProgress)
     return new ArrowRows(rows.schema, batches, source.close)
   } catch (error) {
     await source.close()
     throw addCallerFrames(error)
   }
+}
+
+function vectorsInSchema() {
+  return invalidInput('createTable: vectorColumns and schema cannot be given together', {
+    hint: 'leave vectorColumns out, because the schema defines which columns are vectors',
+  })
+}
+
+/**
+ * Return the types of the columns: all (`schema`), or some (`columns`). `target`: the types to which the rows are
+ * written. A reader reads texts as these types. Without `target`, the types are those in the options of the reader.
+ */
+function typesOf(
+  data: object,
+  target: Schema | undefined,
+): { readonly schema?: Schema | undefined; readonly columns?: readonly Field[] | undefined } {
+  const source = typeof data === 'object' && data !== null ? typedSourceOf(data) : undefined
+  if (target !== undefined) {
+    source?.readAs(target)
+    return { schema: target }
+  }
+  if (source === undefined) return {}
+  const { schema, isComplete } = source.given()
+  return isComplete ? { schema } : { columns: schema.fields }
 }
 
 /** Convert Arrow rows to the types of `schema`. Throws `SchemaValidation` if they do not fit. */
@@ -95,6 +118,8 @@ async function* reported(
 
 interface ReadingOptions {
   readonly schema: Schema | undefined
+  /** Columns with given types. The types of other columns are inferred. Not together with `schema`. */
+  readonly columns: readonly Field[] | undefined
   readonly vectorColumns: readonly string[] | undefined
   readonly omitMissingColumns: boolean
   readonly badVectors: BadVectors

@@ -3,6 +3,7 @@
  * program, a package is still found if it is in `node_modules` of this program.
  */
 import nodeModule from 'node:module'
+import { isAbsolute } from 'node:path'
 
 /** Taken from the default export, because webpack replaces calls of an imported `createRequire` during its build. */
 const { createRequire } = nodeModule
@@ -17,7 +18,9 @@ export const externalHint = 'if a bundler packed sheaf into your program, mark s
  */
 export function requiresOf(moduleUrl: string | undefined): NodeJS.Require[] {
   const places = [moduleUrl, typeof __filename === 'string' ? __filename : undefined]
-  return places.filter(place => place !== undefined).map(place => createRequire(place))
+  // In `node -e` and in the REPL, `__filename` is a text such as `[eval]`.
+  const isFile = (place: string | undefined) => place?.startsWith('file:') || isAbsolute(place ?? '')
+  return places.filter(isFile).map(place => createRequire(place!))
 }
 
 /**

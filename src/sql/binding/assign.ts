@@ -10,6 +10,7 @@ import type { LiteralNode } from '../values/literal-node.js'
 import { elementType, isNumeric, valueType } from '../values/types.js'
 import { type BindOptions, bindExpression } from './bind.js'
 import { cast, coerced, describe } from './build.js'
+import { isLiteral } from './logic.js'
 
 /**
  * Parse `text` and bind it to the columns of `schema`. The value is converted to `type`, the type of `column`.
@@ -39,15 +40,20 @@ export function bindAssignment(
     const assigned = isList || isNumber ? cast(value, target, false, whole) : coerced(number, target)
     if (assigned !== null) return assigned
     const message = `column ${quote(column)} has the type ${typeName(type)} and cannot take ${describe(value)}`
-    const hint = parameterText.test(text)
-      ? 'pass a value of this type; to compute it from other columns, write SQL with the tag sql: sql`price + 1`'
-      : `CAST it to ${typeName(type)}`
+    // Clients send the values of an update as parameters, so a text is a value, never an expression.
+    const text = isLiteral(value) && typeof value.value === 'string' ? value.value : null
+    const hint =
+      text === null
+        ? `CAST it to ${typeName(type)}`
+        : `a text is a value: pass a value of the type, or write an expression with the tag: { ${column}: sql\`${shownExpression(text)}\` }`
     throw schemaMismatch(message, { hint, at: whole })
   })
 }
 
-/** Pattern of SQL that is only a parameter, for example a plain value of `update`. */
-const parameterText = /^\$\d+$/
+/** Return a text that looks like a short expression, otherwise an ellipsis. */
+function shownExpression(text: string): string {
+  return text.length <= 40 && /^[A-Za-z_]\w*(?:\(| [+*/-] )[\w .()+*/,-]*$/.test(text) ? text : '...'
+}
 
 /** Maximum characters of a string that is parsed as a number. A longer integer is out of range for every type. */
 const longestNumber = 400

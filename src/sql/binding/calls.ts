@@ -21,6 +21,7 @@ import { elementType, valueType } from '../values/types.js'
 import { aggregateNames } from './aggregates.js'
 import { coerced, elementsOf, fold, unifyConstants } from './build.js'
 import { isLiteral, isNull } from './logic.js'
+import { otherDialectHint } from './other-dialects.js'
 import { rewriteNames } from './rewrites.js'
 
 /** Maximum number of arguments of a call. */
@@ -39,29 +40,11 @@ export function checkCount(name: string, count: number, most: number | undefined
   })
 }
 
-/** Hints for functions of other SQL dialects, by function name. */
-const otherDialects: Readonly<Record<string, string>> = {
-  percentile_cont: 'write percentile(x, 0.9)',
-  quantile_cont: 'write percentile(x, 0.9)',
-  quantile: 'write percentile(x, 0.9)',
-  approx_percentile_cont: 'write percentile(x, 0.9)',
-  approx_median: 'write median(x)',
-  approx_count_distinct: 'write count(DISTINCT x), which is exact',
-  stddev_samp: 'write stddev(x)',
-  var_samp: 'write variance(x)',
-  group_concat: "write string_agg(x, ',')",
-  listagg: "write string_agg(x, ',')",
-  first_value: 'write first(x)',
-  last_value: 'write last(x)',
-  any_value: 'write first(x) FILTER (WHERE x IS NOT NULL)',
-}
-
 /** Return the function with this name. Throws `InvalidInput` for an unknown name. */
 export function knownFunction(name: string, at: SourceSpan): SqlFunction {
   const callee = functionNamed(name)
   if (callee !== undefined) return callee
-  const folded = name.toLowerCase()
-  const written = Object.hasOwn(otherDialects, folded) ? otherDialects[folded] : undefined
+  const written = otherDialectHint(name)
   const near = nearestName(name, [...functionNames, ...rewriteNames, ...aggregateNames])
   throw invalidInput(`no function named ${quote(name)}`, {
     hint: written ?? (near === undefined ? undefined : `did you mean ${near}?`),

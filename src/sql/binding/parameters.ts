@@ -116,12 +116,13 @@ export class ParameterList {
     const { key, style, at } = parameter
     const values = this.#values
     if (values === undefined) {
+      const written =
+        style === ':'
+          ? `an object, for example where(sql, { ${cut(key as string)}: value })`
+          : 'an array, for example where(sql, [value])'
       throw invalidInput(`no value is given for ${nameOf(parameter)}`, {
+        hint: `pass the values in ${written}`,
         at,
-        hint:
-          style === ':'
-            ? `pass the values after the SQL: { ${key}: value }`
-            : 'pass the values after the SQL: [value]',
       })
     }
     if (Array.isArray(values) !== (style !== ':')) {

@@ -160,6 +160,47 @@ function numberText(value: number, width: number, fill: '0' | ' ' | ''): string 
   return (sign + digits).padStart(fill === ' ' ? width + (isLong ? 1 : 0) : 0)
 }
 
+/** Patterns of `to_char` in PostgreSQL and of formats in Java, with the conversions of strftime. Longer patterns first. */
+const patterns: readonly (readonly [pattern: string, conversion: string])[] = [
+  ['YYYY', '%Y'],
+  ['MONTH', '%B'],
+  ['HH24', '%H'],
+  ['HH12', '%I'],
+  ['IYYY', '%G'],
+  ['DDD', '%j'],
+  ['MON', '%b'],
+  ['DAY', '%A'],
+  [':MM', ':%M'],
+  ['YY', '%y'],
+  ['MM', '%m'],
+  ['DD', '%d'],
+  ['DY', '%a'],
+  ['HH', '%H'],
+  ['MI', '%M'],
+  ['SS', '%S'],
+  ['MS', '%3f'],
+  ['US', '%6f'],
+  ['AM', '%p'],
+  ['PM', '%p'],
+  ['IW', '%V'],
+  ['ID', '%u'],
+  ['Q', '%q'],
+]
+const conversionOf: ReadonlyMap<string, string> = new Map(patterns)
+const anyPattern = new RegExp(patterns.map(([pattern]) => pattern).join('|'), 'gi')
+
+/**
+ * Check that a format has conversions. Otherwise `to_char(x, 'YYYY-MM')` would return its format. Throws `InvalidInput`
+ * for a format without a `%`, except the empty format.
+ */
+function checkConversions(format: string, describe: () => string): void {
+  if (format === '' || format.includes('%')) return
+  const converted = format.replace(anyPattern, pattern => conversionOf.get(pattern.toUpperCase())!)
+  throw invalidInput(`the format ${quote(format)} has no conversion such as %Y, in ${describe()}`, {
+    hint: `write the conversions of strftime, for example '${converted.includes('%') ? converted : '%Y-%m-%d'}'`,
+  })
+}
+
 type Format = readonly (string | Conversion)[]
 
 /** Maximum length of a format. */
@@ -236,6 +277,7 @@ export function toChar(call: Call): Column {
       let items = formats.get(written)
       if (items === undefined) {
         if (formats.size >= maxCached) formats.clear()
+        checkConversions(written, describe)
         items = parseFormat(written, column.type, describe)
         formats.set(written, items)
       }

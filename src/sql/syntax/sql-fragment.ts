@@ -1,6 +1,6 @@
 /**
- * Defines the fragments that the template tag `sql` creates. The tag itself is in `tag.ts`. It needs the parser, which
- * a client that only sends fragments must not load.
+ * Defines the fragments that the template tag `sql` creates. The tag itself is in another module, because it needs the
+ * parser, which a client that only sends fragments must not load.
  */
 
 import { sharedState } from '../../primitives/shared-state.js'

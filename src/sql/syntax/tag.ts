@@ -5,7 +5,7 @@
  * - Every fragment is one complete expression. This is checked when it is created. A fragment inside another fragment
  *   is one operand.
  * - A value is a parameter. An array can be the list of `IN ${ids}`.
- * - `"x"` is the name of a column, never a string (rule A-058).
+ * - `"x"` is the name of a column, never a string.
  */
 
 import { invalidInput, quote, type SheafError, type SourceSpan } from '../../errors.js'

@@ -297,6 +297,25 @@ describe('errors', () => {
   test.each(['', 'nonsense', 'ftp://host'])('connecting to %j is InvalidInput', url => {
     expect(() => connectHttp(url)).toThrow(expect.objectContaining({ code: ErrorCode.InvalidInput }))
   })
+
+  test('an address that ends in /v1 gets a hint', async () => {
+    const { server } = await startEcho()
+    for (const url of [`${server.url}/v1`, `${server.url}/v1/`]) {
+      await expect(client(url).tableNames()).rejects.toMatchObject({
+        status: 404,
+        hint: `give the address without /v1: connectHttp('${server.url}')`,
+      })
+    }
+  })
+
+  test.each([
+    ['apiKey', "did you mean headers: { 'x-api-key': key }?"],
+    ['token', "did you mean headers: { authorization: 'Bearer ...' }?"],
+  ])('the unknown option %s gets a hint', (name, hint) => {
+    expect(() => connectHttp('http://127.0.0.1:1', { [name]: 'k' } as never)).toThrow(
+      expect.objectContaining({ code: ErrorCode.InvalidInput, hint }),
+    )
+  })
 })
 
 describe('aborting and closing', () => {

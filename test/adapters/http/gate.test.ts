@@ -159,6 +159,17 @@ describe('authentication', () => {
     expect((await askJson(url, describePath, large, bearer('token-of-ann'))).status).toBe(200)
   })
 
+  test.each<[string, Record<string, string>, string]>([
+    ['without a content type', {}, '{}'],
+    ['with another content type', { 'content-type': 'text/plain' }, 'a=1'],
+  ])('a body %s is 401 without credentials, and 400 with credentials', async (_, headers, body) => {
+    const { fake, url } = await startEcho({ auth })
+    expectRefused(await ask(url, { path: describePath, headers, body }), describePath)
+    const known = { ...headers, ...bearer('token-of-ann') }
+    expect((await ask(url, { path: describePath, headers: known, body })).status).toBe(400)
+    expect(fake.heard).toHaveLength(0)
+  })
+
   test('health is public, the list of paths is not', async () => {
     const { url } = await startEcho({ auth })
     expect((await ask(url, { method: 'GET', path: '/healthz' })).status).toBe(200)

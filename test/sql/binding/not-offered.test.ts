@@ -23,6 +23,7 @@ test.each([
   ["t AT TIME ZONE 'Mars'", 13, "zones are named like 'Europe/Berlin'"],
   ['EXTRACT("year" FROM t)', 13, 'write EXTRACT(YEAR FROM x)'],
   ['percentile_cont(i, 0.9)', 13, 'write percentile(x, 0.9)'],
+  ['APPROX_COUNT_DISTINCT(i)', 13, 'write count(DISTINCT x), which is exact'],
   ['medain(i)', 13, 'did you mean median?'],
   ['(1, 2) = (1, 2)', 13, 'write a list as [1, 2]'],
 ] as const)('%s', (text, code, hint) => {

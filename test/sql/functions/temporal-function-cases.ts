@@ -217,6 +217,8 @@ export const temporalErrors: readonly ErrorCase[] = [
   ["to_date('2022-08-03', ['%s', '%q'])", /to_date does not take/],
   ["from_unixtime(1, 'Atlantis/City')", /no time zone is named/],
   ['to_timestamp(true)', /to_timestamp does not take/],
+  ["to_char(date '2026-03-05', 'YYYY-MM')", /the format "YYYY-MM" has no conversion such as %Y, in to_char/],
+  ["to_char(date '2026-03-05', '2026')", /the format "2026" has no conversion/],
   ["to_char(date '2026-03-05', '%Q')", /"%Q" is not a format conversion, in to_char/],
   ["to_char(date '2026-03-05', 'x%')", /"%" is not a format conversion/],
   ["to_char(date '2026-03-05', '%-F')", /"%-F" is not a format conversion/],
