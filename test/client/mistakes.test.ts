@@ -43,7 +43,7 @@ type Mistake = readonly [mistake: string, call: () => unknown, fix: string]
 describe('the error of a typical mistake names the fix', () => {
   const mistakes: readonly Mistake[] = [
     // @ts-expect-error
-    ['where with an object (Prisma)', () => books.query().where({ id: 5 }), "'id = ?', [7]"],
+    ['where with an object (Prisma)', () => books.query().where({ id: 5 }), "'id = ?', [5]"],
     // @ts-expect-error
     ['select with flags (Prisma)', () => books.query().select({ title: true }), '["title"]'],
     // @ts-expect-error
