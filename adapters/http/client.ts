@@ -1,7 +1,7 @@
 /** Opens a namespace of a server over HTTP. Its API is the same as for a namespace in this process. */
 
 import { concatBytes } from '../../src/arrow/concat-bytes.js'
-import { type AnyCatalogue, Namespace } from '../../src/client/namespace.js'
+import { type AnyCatalogue, type CatalogueOf, Namespace } from '../../src/client/namespace.js'
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import { deadline, orAborted } from '../../src/primitives/abort.js'
 import { type Clock, systemClock } from '../../src/primitives/clock.js'
@@ -102,11 +102,11 @@ export const connectHttpShape = withHints(
 export function connectHttp<C extends object = AnyCatalogue>(
   url: string,
   options: ConnectHttpOptions & { readonly int64: 'bigint' },
-): Namespace<C, bigint>
+): Namespace<CatalogueOf<C, bigint>, bigint>
 export function connectHttp<C extends object = AnyCatalogue>(
   url: string,
   options?: ConnectHttpOptions,
-): Namespace<C>
+): Namespace<CatalogueOf<C, number>>
 export function connectHttp(
   url: string,
   options: ConnectHttpOptions = {},

@@ -2,7 +2,7 @@
 import { Worker } from 'node:worker_threads'
 import type { ConnectOptions } from '../../src/client/connect-options.js'
 import { connectFields } from '../../src/client/connect-options.js'
-import { type AnyCatalogue, Namespace } from '../../src/client/namespace.js'
+import { type AnyCatalogue, type CatalogueOf, Namespace } from '../../src/client/namespace.js'
 import { checkRootPath } from '../../src/client/root-path.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import { externalHint, threadFile } from '../../src/primitives/module-files.js'
@@ -61,11 +61,11 @@ const inMemory = 'memory://'
 export async function connectWorker<C extends object = AnyCatalogue>(
   path: string,
   options: ConnectWorkerOptions & { readonly int64: 'bigint' },
-): Promise<Namespace<C, bigint>>
+): Promise<Namespace<CatalogueOf<C, bigint>, bigint>>
 export async function connectWorker<C extends object = AnyCatalogue>(
   path: string,
   options?: ConnectWorkerOptions,
-): Promise<Namespace<C>>
+): Promise<Namespace<CatalogueOf<C, number>>>
 export async function connectWorker(
   path: string,
   given: ConnectWorkerOptions = {},

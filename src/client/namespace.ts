@@ -15,11 +15,25 @@ import { jobEnded } from './job-ended.js'
 import { cancelJob, type JobInfo, listJobs } from './job-list.js'
 import type { Optimized } from './optimized.js'
 import type { ConnectionInt64 } from './rows-options.js'
-import { type InferredRow, type InputOf, type RowOf, type SchemaInput, schemaShape } from './schema.js'
+import {
+  type InferredRow,
+  type InputOf,
+  type RowOf,
+  type SchemaInput,
+  schemaShape,
+  type TypedSchema,
+} from './schema.js'
 import { columnsField, columnsShape } from './selection.js'
 import type { RootStats } from './stats.js'
 import { Table } from './table.js'
-import { type IngestOptions, ingestFields, type Row, type TableData, type TableInput } from './table-data.js'
+import {
+  type IngestOptions,
+  ingestFields,
+  type Row,
+  type RowInput,
+  type TableData,
+  type TableInput,
+} from './table-data.js'
 import { TransactionScope } from './transaction-scope.js'
 import { type Verification, type VerifyOptions, verifyShape } from './verification.js'
 
@@ -166,8 +180,30 @@ export type AnyCatalogue = any
 /** The names of the tables of a catalogue. */
 type Named<C extends object> = unknown extends C ? never : keyof C & string
 
-/** The rows of a table of a catalogue. */
-type RowsAt<C extends object, N extends keyof C> = C[N] extends object ? C[N] : never
+declare const rowTypes: unique symbol
+
+/** The types of the rows of a table, read and written, as its schema defines them. */
+interface SchemaRows<R extends object, W extends object> {
+  readonly [rowTypes]: readonly [read: R, written: W]
+}
+
+/**
+ * The catalogue of a connection. An entry of `C` is the type of the rows of a table, or the type of its schema. `I` is the
+ * type of 64-bit integers.
+ */
+export type CatalogueOf<C extends object, I> = unknown extends C
+  ? C
+  : {
+      readonly [N in keyof C]: C[N] extends TypedSchema ? SchemaRows<RowOf<C[N], I>, InputOf<C[N]>> : C[N]
+    }
+
+/** A handle on a table of a catalogue. */
+type TableOf<C extends object, N extends keyof C> =
+  C[N] extends SchemaRows<infer R, infer W> ? Table<R, W> : C[N] extends object ? Table<C[N]> : never
+
+/** The rows to write to a table of a catalogue. */
+type InputAt<C extends object, N extends keyof C> =
+  C[N] extends SchemaRows<object, infer W> ? W : C[N] extends object ? RowInput<C[N]> : never
 
 /** Identifiers of tables that are not in the catalogue. With a catalogue, they must be arrays of names. */
 type Unlisted<C extends object> = unknown extends C ? Identifier : readonly string[]
@@ -175,7 +211,7 @@ type Unlisted<C extends object> = unknown extends C ? Identifier : readonly stri
 /**
  * A namespace of tables and child namespaces. `connect` returns the root of a database as a namespace.
  *
- * `C` is a catalogue: the types of rows by the name of the table. With a catalogue, the compiler knows the rows of
+ * `C` is a catalogue: the type of the rows, or of the schema, by the name of the table. With a catalogue, the compiler knows the rows of
  * `table('docs')` and refuses other names as text; a table outside of the catalogue is named by an array
  * (`table(['logs'])`). `I` is the type of 64-bit integers in rows whose types follow from a schema or from rows.
  */
@@ -208,9 +244,9 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
   /** Create a table of the catalogue, from rows or from a schema. */
   async createTable<N extends Named<C>>(
     id: N,
-    data: TableData<NoInfer<RowsAt<C, N>>>,
+    data: TableInput<NoInfer<InputAt<C, N>>>,
     options?: CreateTableOptions,
-  ): Promise<Table<RowsAt<C, N>>>
+  ): Promise<TableOf<C, N>>
   /** Create a table from rows of the type `R`. */
   async createTable<R extends object = Untold>(
     id: Unlisted<C>,
@@ -244,7 +280,7 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
     data: TableInput<InputOf<NoInfer<S>>>,
     options: CreateTableOptions & { readonly schema: S },
   ): Promise<Table<RowOf<S, I>, InputOf<S>>>
-  async createTable(id: Identifier, data: TableData, options: CreateTableOptions = {}): Promise<Table> {
+  async createTable(id: Identifier, data: TableData, options: CreateTableOptions = {}): Promise<unknown> {
     const {
       mode = 'create',
       vectorColumns,
@@ -295,7 +331,7 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
    * if the query does not fit the source. Throws `InvalidTableState` if `withData` is true and the first refresh fails;
    * the view then exists and is empty.
    */
-  async createView<N extends Named<C>>(id: N, options: CreateViewOptions): Promise<Table<RowsAt<C, N>>>
+  async createView<N extends Named<C>>(id: N, options: CreateViewOptions): Promise<TableOf<C, N>>
   async createView<R extends object = Row>(id: Unlisted<C>, options: CreateViewOptions): Promise<Table<R>>
   async createView<R extends object = Row>(id: Identifier, options: CreateViewOptions): Promise<Table<R>> {
     const {
@@ -329,7 +365,7 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
    * of the handle throw `TableNotFound`, even if a new table has the same name. Throws `TableNotFound` if the table
    * does not exist.
    */
-  async openTable<N extends Named<C>>(id: N, options?: CallOptions): Promise<Table<RowsAt<C, N>>>
+  async openTable<N extends Named<C>>(id: N, options?: CallOptions): Promise<TableOf<C, N>>
   async openTable<R extends object = Row>(id: Unlisted<C>, options?: CallOptions): Promise<Table<R>>
   async openTable<R extends object = Row>(id: Identifier, options: CallOptions = {}): Promise<Table<R>> {
     return this.#open<R>(tablePathOf('openTable', id), parse(callShape, options, 'openTable'))
@@ -344,9 +380,9 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
    * Return a handle that looks up the name in every call, so after a drop or a rename it may refer to another table.
    * Sends no request, and does not check whether the table exists.
    */
-  table<N extends Named<C>>(id: N): Table<RowsAt<C, N>>
+  table<N extends Named<C>>(id: N): TableOf<C, N>
   table<R extends object = Row>(id: Unlisted<C>): Table<R>
-  table(id: Identifier): Table {
+  table(id: Identifier): unknown {
     return new Table(this.operations, tablePathOf('table', id), this.#bound(undefined))
   }
 

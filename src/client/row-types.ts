@@ -120,10 +120,13 @@ export type OrderText<R extends object, T extends object> =
     : string
 
 /** The argument of `update`: for each column a new value, or an expression over the old row (`` sql`price * 2` ``). */
-export type Assignments<R extends object = Readonly<Record<string, unknown>>> =
+export type Assignments<R extends object = Readonly<Record<string, unknown>>, I extends object = object> =
   IsKnown<R> extends true
-    ? { readonly [K in keyof R]?: AssignedValue<R[K]> | SqlFragment }
+    ? { readonly [K in keyof R]?: AssignedValue<R[K]> | DecimalValue<R[K], K, I> | SqlFragment }
     : Readonly<Record<string, ParameterValue | SqlFragment>>
+
+/** The numbers that a decimal column takes, if `I` is the type of rows to write that a schema defines. */
+type DecimalValue<V, K, I> = V extends string ? (K extends keyof I ? Extract<I[K], number> : never) : never
 
 /** A value for a column that is read as `V`. Struct columns take only expressions. */
 type AssignedValue<V> = unknown extends V

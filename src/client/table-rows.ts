@@ -198,8 +198,14 @@ async function readSource(
   if (!reading.omitMissingColumns || reading.schema === undefined)
     return rowsToBatches(pieces, { ...reading, window })
   const all: (readonly object[])[] = []
-  for await (const piece of pieces) all.push(piece)
+  for await (const piece of pieces) all.push(piece.map(withoutUndefined))
   return rowsToBatches(each(all), { ...reading, schema: fieldsOfRows(all, reading.schema) })
+}
+
+/** Return the row without the keys whose value is undefined. */
+function withoutUndefined(row: object): object {
+  if (typeof row !== 'object' || row === null || !Object.values(row).includes(undefined)) return row
+  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined))
 }
 
 async function* each<T>(items: Iterable<T>): AsyncGenerator<T> {
@@ -207,16 +213,35 @@ async function* each<T>(items: Iterable<T>): AsyncGenerator<T> {
 }
 
 /**
- * Return the fields of the schema that at least one row has. Returns the whole schema if there are no rows. Also
- * returns the whole schema if a row has an unknown column, so that the error of the conversion lists all columns.
+ * Return the fields of the schema that the rows have. Returns the whole schema if there are no rows. Also returns the whole
+ * schema if a row has an unknown column, so that the error of the conversion lists all columns. Throws `InvalidInput` if
+ * only some of the rows have a column: a missing value would replace the stored value by null.
  */
 function fieldsOfRows(pieces: readonly (readonly object[])[], schema: Schema): Schema {
   const names = new Set<string>()
-  // Skip values that are not objects: the conversion refuses them, and its message has the number of the row.
-  for (const rows of pieces)
-    for (const row of rows) for (const name of Object.keys(row ?? {})) names.add(name)
+  let fewest = Number.POSITIVE_INFINITY
+  for (const rows of pieces) {
+    for (const row of rows) {
+      // Skip values that are not objects: the conversion refuses them, and its message has the number of the row.
+      if (typeof row !== 'object' || row === null) continue
+      const keys = Object.keys(row)
+      fewest = Math.min(fewest, keys.length)
+      for (const name of keys) names.add(name)
+    }
+  }
   const fields = schema.fields.filter(({ name }) => names.has(name))
-  return fields.length === names.size && fields.length > 0 ? { ...schema, fields } : schema
+  if (fields.length !== names.size || fields.length === 0) return schema
+  if (fewest < names.size) throw missingColumn(pieces.flat(), names)
+  return { ...schema, fields }
+}
+
+function missingColumn(rows: readonly object[], names: ReadonlySet<string>) {
+  const index = rows.findIndex(row => Object.keys(row).length < names.size)
+  const missing = [...names].find(name => !Object.hasOwn(rows[index]!, name))!
+  const other = rows.findIndex(row => Object.hasOwn(row, missing))
+  return invalidInput(`row ${index} has no value for the column ${quote(missing)}, which row ${other} has`, {
+    hint: 'write null to store null; to keep stored values, write rows with other columns in a call of their own',
+  })
 }
 
 /** The items of a source that are not yet read. All must be of the same kind. */

@@ -288,11 +288,11 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
    */
   async update<S extends object, J extends object>(
     this: Table<S, J>,
-    set: Assignments<S>,
+    set: Assignments<S, J>,
   ): Promise<UpdateResult>
   async update<S extends object, J extends object>(
     this: Table<S, J>,
-    set: Assignments<S>,
+    set: Assignments<S, J>,
     predicate: string | SqlFragment,
     parameters?: Parameters,
     options?: CallOptions,
@@ -333,7 +333,8 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
 
   /**
    * Insert rows, and update the rows of the table that have the same key, in one commit. `on` names the key columns.
-   * Columns that `data` does not have stay unchanged in updated rows, and are null in new rows. Throws the errors of
+   * Columns that `data` does not have stay unchanged in updated rows, and are null in new rows. All rows of `data` must
+   * have the same columns; a value that is undefined counts as a missing column. Throws the errors of
    * `MergeInsert.execute`.
    *
    * ```js

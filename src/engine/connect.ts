@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { type ConnectOptions, connectShape } from '../client/connect-options.js'
 import { importReplies } from '../client/import-replies.js'
 import { resolveMaintenance } from '../client/maintenance-settings.js'
-import { type AnyCatalogue, type LocalFeatures, Namespace } from '../client/namespace.js'
+import { type AnyCatalogue, type CatalogueOf, type LocalFeatures, Namespace } from '../client/namespace.js'
 import * as readReplies from '../client/read-replies.js'
 import { checkRootPath } from '../client/root-path.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
@@ -47,11 +47,11 @@ import { watchRoot } from './watch.js'
 export async function connect<C extends object = AnyCatalogue>(
   path: string,
   options: ConnectOptions & { readonly int64: 'bigint' },
-): Promise<Namespace<C, bigint>>
+): Promise<Namespace<CatalogueOf<C, bigint>, bigint>>
 export async function connect<C extends object = AnyCatalogue>(
   path: string,
   options?: ConnectOptions,
-): Promise<Namespace<C>>
+): Promise<Namespace<CatalogueOf<C, number>>>
 export async function connect(
   path: string,
   given: ConnectOptions = {},

@@ -188,7 +188,7 @@ test('names of columns are checked when the program is compiled', async () => {
   // @ts-expect-error: no such column
   expect(await refused(docs.update({ nmae: 1 }))).toBe(12)
   // @ts-expect-error: no such column
-  expect(await refused(docs.mergeInsert('idd').whenMatchedUpdateAll().execute(rows))).toBe(12)
+  expect(await refused(docs.mergeInsert('idd').whenMatchedUpdateAll().execute(rows.slice(0, 1)))).toBe(12)
   // @ts-expect-error: no such column
   expect(await refused(docs.upsert([{ id: 1 }], { on: 'idd' }))).toBe(12)
   // @ts-expect-error: no such column
@@ -518,6 +518,23 @@ test('a typed catalogue knows the rows of its tables, and refuses other names', 
   // A function that takes any namespace takes one with a catalogue.
   const names = (any: Namespace) => any.tableNames()
   expect(await names(ns)).toEqual(['docs', 'logs', 'others'])
+})
+
+test('a catalogue of schemas knows what may be written', async () => {
+  const goods = textSchema({ id: 'int64!', price: 'decimal(5,2)' })
+  const ns = await connect<{ goods: typeof goods }>('memory://', { int64: 'bigint' })
+  const table = await ns.createTable('goods', [{ id: 1, price: 2.5 }], { schema: goods })
+  await ns.table('goods').update({ price: 3.5 }, 'id = 1')
+  expect(await table.query().toArray()).toEqual([{ id: 1n, price: '3.50' }])
+  expectTypeOf(await table.get(1n)).toEqualTypeOf<{
+    readonly id: bigint
+    readonly price: string | null
+  } | null>()
+  await ns.transaction(async tx => {
+    await tx.table('goods').add([{ id: 2, price: 1 }])
+  })
+  // @ts-expect-error the column is a decimal
+  await table.update({ price: true }).catch(() => null)
 })
 
 test('a connection that reads bigints has bigints in the types and in the rows', async () => {

@@ -472,6 +472,48 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
       })
     })
 
+    test('rows of a merge have the same columns, so that no stored value becomes null by accident', async () => {
+      const goods = await ns.createTable(
+        'goods',
+        [
+          { id: 1, name: 'a', n: 1 },
+          { id: 2, name: 'b', n: 2 },
+        ],
+        { mode: 'overwrite' },
+      )
+      const different = [
+        { id: 1, name: 'A' },
+        { id: 2, n: 60 },
+      ]
+      expect(await failure(goods.upsert(different, { on: 'id' }))).toMatchObject({
+        code: 13,
+        message: 'row 0 has no value for the column "n", which row 1 has',
+      })
+      // Undefined is the same as a missing column.
+      await goods.upsert([{ id: 1, name: 'A', n: undefined as never }], { on: 'id' })
+      expect(
+        await failure(
+          goods.upsert(
+            [
+              { id: 1, n: 7 },
+              { id: 2, n: undefined as never },
+            ],
+            { on: 'id' },
+          ),
+        ),
+      ).toMatchObject({
+        code: 13,
+      })
+      await goods
+        .mergeInsert('id')
+        .whenMatchedUpdateAll()
+        .execute([{ id: 2, n: null }])
+      expect(await goods.query().toArray()).toEqual([
+        { id: 1, name: 'A', n: 1 },
+        { id: 2, name: 'b', n: null },
+      ])
+    })
+
     test('invalid conditions, columns and rows are reported as such', async () => {
       for (const call of [
         () => table.update({ n: 1 }, {} as never),
