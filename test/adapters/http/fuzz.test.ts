@@ -9,7 +9,7 @@ import { built } from '../built.js'
 import type { CampaignOutcome } from './fuzz-campaign.js'
 
 const seed = Number(process.env.SHEAF_SEED ?? 1)
-const count = Number(process.env.SHEAF_FUZZ ?? 20_000)
+const count = Number(process.env.SHEAF_FUZZ ?? 12_000)
 const freshFolder = temporaryRoots()
 
 /** What came of one campaign after another at one root. */

@@ -10,7 +10,7 @@ import { temporaryRoots } from '../../support/roots.js'
 import { shipped } from '../built.js'
 import { Replies, type Reply } from './fuzz.js'
 
-const seconds = Number(process.env.SHEAF_LOAD_SECONDS ?? 5)
+const seconds = Number(process.env.SHEAF_LOAD_SECONDS ?? 3)
 const connections = 500
 /** Sent as fast as they are answered, before anything is weighed: code is compiled, caches fill, every buffer is needed once. */
 const warmReplies = 3000
