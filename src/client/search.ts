@@ -68,14 +68,20 @@ type SearchRequest = Omit<QueryRequest, 'k'> & { readonly k?: number }
 /** The parts of a query that the client computes. */
 interface ClientSteps {
   /** The representation of 64-bit integers that the connection has. Undefined: numbers. */
-  readonly int64?: ConnectionInt64
+  readonly int64: ConnectionInt64
   /** The caller's fusion function. Undefined: the engine fuses the results. */
-  readonly fuse?: FuseRows | undefined
+  readonly fuse: FuseRows | undefined
   /** The second and later `where`, and other SQL with its own values. All SQL is joined when the query runs. */
-  readonly own?: readonly OwnSql[]
+  readonly own: readonly OwnSql[]
 }
 
 const noSql: readonly OwnSql[] = []
+const noSteps: ClientSteps = { int64: undefined, fuse: undefined, own: noSql }
+
+/** Return the steps of a query that has only a representation of 64-bit integers. */
+export function stepsWith(int64: ConnectionInt64): ClientSteps {
+  return int64 === undefined ? noSteps : { ...noSteps, int64 }
+}
 
 /** Default limit of a search by vector or text, like in LanceDB. With groups or distinct rows there is no default. */
 const defaultLimit = 10
@@ -217,7 +223,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   readonly #request: SearchRequest
   readonly #steps: ClientSteps
 
-  constructor(operations: Operations, request: SearchRequest, steps: ClientSteps = {}) {
+  constructor(operations: Operations, request: SearchRequest, steps: ClientSteps = noSteps) {
     this.#operations = operations
     this.#request = request
     this.#steps = steps
@@ -242,7 +248,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     const filter = typeof given === 'function' ? conditionFrom('where', given) : given
     const condition = filterFields('where', filter, parameters)
     if (this.#request.filter === undefined) return this.#with(condition)
-    return this.#with({}, [...this.#own, { call: 'where', ...condition }])
+    return this.#with({}, [...this.#steps.own, { call: 'where', ...condition }])
   }
 
   /**
@@ -273,7 +279,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     columns: readonly string[] | Readonly<Record<string, string | SqlFragment>>,
   ): Search<object, object> {
     const { fields, withValues } = selectedFields('select', columns)
-    return this.#with<object>(fields, [...this.#ownWithout('select'), ...withValues])
+    return this.#with<object>(fields, this.#ownWith('select', withValues))
   }
 
   /**
@@ -671,7 +677,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   having(filter: string | SqlFragment, parameters?: Parameters): Search<R, T> {
     const condition = filterFields('having', filter, parameters)
     const own = condition.parameters === undefined ? [] : [{ call: 'having', ...condition }]
-    return this.#with({ having: condition.filter }, [...this.#ownWithout('having'), ...own])
+    return this.#with({ having: condition.filter }, this.#ownWith('having', own))
   }
 
   /**
@@ -691,7 +697,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     let open: OpenQuery | null = null
     return new PreparedQuery<R, P>(values => {
       if (Array.isArray(values) && values.length === 0) return this
-      const own = this.#own
+      const { own } = this.#steps
       if (own.length === 0 && this.#request.parameters === undefined)
         return this.#with({ parameters: values })
       return whenResolved(importJoinConditions(), ({ openQuery }) => {
@@ -716,7 +722,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     return whenResolved(isUnlimited, unlimited => {
       const { k = unlimited ? Number.MAX_SAFE_INTEGER : defaultLimit } = this.#request
       const request = Object.assign({}, this.#request, { vector, k })
-      const own = this.#own
+      const { own } = this.#steps
       if (own.length === 0) return request
       return whenResolved(importJoinConditions(), ({ joinConditions }) =>
         Object.assign(request, joinConditions(request, own)),
@@ -729,17 +735,15 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     return whenResolved(this.#resolvedRequest(), request => this.#operations.queryTable(request, options))
   }
 
-  get #own(): readonly OwnSql[] {
-    return this.#steps.own ?? noSql
+  /** Return the SQL of all steps, with `sql` in place of the SQL of one step. */
+  #ownWith(step: string, sql: readonly OwnSql[]): readonly OwnSql[] {
+    const { own } = this.#steps
+    if (own.length === 0 && sql.length === 0) return own
+    return [...own.filter(({ call }) => call !== step), ...sql]
   }
 
-  /** Return the SQL of all steps except one, which is replaced. */
-  #ownWithout(step: string): readonly OwnSql[] {
-    return this.#own.filter(({ call }) => call !== step)
-  }
-
-  #with<S extends object = R>(more: Partial<QueryRequest>, own = this.#own): Search<S, T> {
-    const steps = own === this.#own ? this.#steps : { ...this.#steps, own }
+  #with<S extends object = R>(more: Partial<QueryRequest>, own = this.#steps.own): Search<S, T> {
+    const steps = own === this.#steps.own ? this.#steps : { ...this.#steps, own }
     // Use Object.assign: an object literal with properties after a spread takes ten times as long, which slows small
     // queries.
     return new Search<S, T>(this.#operations, Object.assign({}, this.#request, more), steps)

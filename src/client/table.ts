@@ -40,7 +40,7 @@ import type { PreparedQuery } from './prepared-query.js'
 import { rowOfKey } from './row-of-key.js'
 import type { Assignments, ColumnName, KeyName, KeyOf, PartialInput, RowsAs } from './row-types.js'
 import { type ConnectionInt64, type RowsOptions, rowsFields } from './rows-options.js'
-import { Search } from './search.js'
+import { Search, stepsWith } from './search.js'
 import {
   type IngestOptions,
   ingestFields,
@@ -404,7 +404,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
    * ```
    */
   query(): Search<R> {
-    return new Search<R>(this.#operations, this.#request(), { int64: this.#int64 })
+    return new Search<R>(this.#operations, this.#request(), stepsWith(this.#int64))
   }
 
   /**
@@ -449,7 +449,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
     }
     const request = this.#request()
     const query = parse(queryShape, given[0], 'search')
-    const steps = { int64: this.#int64 }
+    const steps = stepsWith(this.#int64)
     if (typeof query === 'string') {
       return new Search<object>(this.#operations, request, steps).fullText(query)
     }
