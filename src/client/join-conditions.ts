@@ -3,7 +3,7 @@
  * condition and each fragment keeps its own values, because its parameters are renumbered or renamed. This file is loaded
  * only for queries with several conditions or several lists of values.
  */
-import { invalidInput, quote, type SourceSpan } from '../errors.js'
+import { cut, invalidInput, quote, type SourceSpan } from '../errors.js'
 import type { Request } from '../protocol/calls.js'
 import { parseExpression } from '../sql/syntax/parse.js'
 import { Lexer } from '../sql/syntax/tokens.js'
@@ -129,6 +129,21 @@ export function openQuery(request: Fields, own: readonly OwnSql[]): OpenQuery {
   return { fields: joined, withValues: values => open.replaced(values, joined.parameters) }
 }
 
+/** Maximum number of values of a prepared query by position. */
+const mostValues = 1_000_000
+
+/** Return the values if they have exactly these names. Throws `InvalidInput` otherwise. */
+function checkedNames(
+  values: Readonly<Record<string, unknown>>,
+  names: ReadonlySet<string>,
+): Readonly<Record<string, unknown>> {
+  const missing = [...names].find(name => !Object.hasOwn(values, name))
+  if (missing !== undefined) throw invalidInput(`no value is given for :${missing}`)
+  const unknown = Object.keys(values).find(name => !names.has(name))
+  if (unknown === undefined) return values
+  throw invalidInput(`the parameter :${cut(unknown)} is given, but no expression uses it`)
+}
+
 /** The values of a call, before they are known. */
 function openValues(parameters: readonly ParameterText[], isNamed: boolean) {
   const names = new Set(parameters.map(({ value }) => value))
@@ -136,6 +151,11 @@ function openValues(parameters: readonly ParameterText[], isNamed: boolean) {
     0,
     ...parameters.map(({ style, value }, i) => (style === '?' ? i + 1 : Number(value))),
   )
+  if (count > mostValues) {
+    throw invalidInput(
+      `the query has the parameter $${count}, but a prepared query takes at most ${mostValues} values`,
+    )
+  }
   const placeholders: Values = isNamed
     ? Object.fromEntries([...names].map(name => [name, null]))
     : new Array(count).fill(null)
@@ -147,7 +167,7 @@ function openValues(parameters: readonly ParameterText[], isNamed: boolean) {
         const [given, wanted] = isNamed ? ['an array', 'an object'] : ['an object', 'an array']
         throw invalidInput(`the values are ${given}, but the parameters of the query need ${wanted}`)
       }
-      if (isNamed) return { ...all, ...values }
+      if (isNamed) return { ...all, ...checkedNames(values as Record<string, unknown>, names) }
       if (values.length === count) return [...(values as unknown[]), ...(all as unknown[]).slice(count)]
       throw invalidInput(`the query takes ${count} values, got ${values.length}`)
     },

@@ -651,6 +651,18 @@ export function queriesSuite({ name, open }: Door): void {
         const two = shop.query().where('city = ?').where('id = ?').prepare()
         expect(await failure(two.all(['a']))).toMatchObject({ code: 13, message: /takes 2 values, got 1/ })
         expect(await failure(two.all({ a: 1 }))).toMatchObject({ code: 13, message: /are an object/ })
+        const named = shop
+          .query()
+          .where('city = :city')
+          .where('id < ?', [4])
+          .where('price > :least')
+          .prepare()
+        expect((await named.all({ city: 'Bonn', least: 1 })).length).toBe(1)
+        for (const values of [{ city: 'Bonn' }, { city: 'Bonn', least: 1, where_1: 9 }]) {
+          expect(await failure(named.all(values))).toMatchObject({ code: 13, message: /:(least|where_1)/ })
+        }
+        const far = shop.query().where('city = $9999999999').where('id = $1').prepare()
+        expect(await failure(far.all([1]))).toMatchObject({ code: 13 })
         const mixed = shop.query().where('city = ?').where('id = $1').prepare()
         expect(await failure(mixed.all(['a']))).toMatchObject({ code: 13, hint: /\$1 or :name/ })
         const own = shop
