@@ -155,7 +155,7 @@ type FullText = NonNullable<Request<'queryTable'>['full_text_query']>
 
 /**
  * Return the wire field of a checked query. `columns`: names of the columns to search. Default: all columns with an FTS
- * index, or all text columns if no column has an index.
+ * index, or all columns of texts and of lists of texts if no column has an index.
  */
 export function fullTextField(query: string | TextQuery, columns: readonly string[] | undefined): FullText {
   if (typeof query === 'string') {

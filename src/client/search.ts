@@ -138,7 +138,10 @@ const probes = either<number | ProbesOptions>(
 
 /** Options of `Search.fullText`. */
 interface FullTextOptions {
-  /** Columns to search. Default: all columns with an FTS index, or all text columns if none has an index. */
+  /**
+   * Columns to search. Default: all columns with an FTS index. If no column has one: all columns of texts or of lists of
+   * texts.
+   */
   readonly columns?: readonly string[] | undefined
   /** Whether to refuse columns without an index, instead of reading all of their rows. Default false. */
   readonly requireIndex?: boolean | undefined
@@ -415,7 +418,8 @@ export class Search<out R extends object = Row, out T extends object = R> implem
    * words. Rows are ordered by `_score` (BM25), best first. Together with a vector, this is a hybrid search: its rows
    * match the vector or the text, and `fuse` sets their order.
    *
-   * `columns` defaults to all columns with an FTS index, or to all text columns if no column has an index. For a column
+   * `columns` defaults to all columns with an FTS index, or to all columns of texts and of lists of texts if no column has
+   * an index. For a column
    * without an index, the search reads all rows and analyzes their texts with the default options of an index. With
    * `requireIndex`, such a column is refused. Throws `InvalidInput` if the query already has a text search.
    */
