@@ -101,9 +101,14 @@ export class MergeInsert {
   }
 
   /**
-   * Merge the source rows `data` in one commit. A key that contains NULL matches no row. Throws `ColumnNotFound` for
-   * unknown columns, `InvalidInput` if two source rows have the same key, `SchemaValidation` for rows that do not fit
-   * the table, and `ServiceUnavailable` after `timeoutMs` milliseconds.
+   * Merge the source rows `data` in one commit. A key that contains NULL matches no row.
+   *
+   * Throws:
+   * - `ColumnNotFound` for unknown columns;
+   * - `InvalidInput` if the merge updates, and two source rows have the key of a row of the table. Rows with the same new
+   *   key are all inserted, as in LanceDB;
+   * - `SchemaValidation` for rows that do not fit the table;
+   * - `ServiceUnavailable` after `timeoutMs` milliseconds.
    */
   async execute(data: TableData, options: MergeOptions = {}): Promise<MergeResult> {
     const { timeoutMs, ...call } = parse(mergeShape, options, 'execute')

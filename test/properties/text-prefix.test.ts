@@ -154,6 +154,6 @@ test('a prefix query finds the rows of loops under any changes', async () => {
         await ns.close()
       }
     }),
-    { numRuns: 40 },
+    { numRuns: 25 },
   )
 })
