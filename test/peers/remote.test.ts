@@ -395,7 +395,7 @@ describe.each(releases)('remote client $release', ({ lancedb }) => {
       await table.add(docs)
       expect(await db.tableNames(['a', 'b'])).toEqual(['docs'])
       expect(await (await db.openTable('docs', ['a', 'b'])).countRows()).toBe(6)
-      await expect(db.dropNamespace(['a'])).rejects.toThrow(/holds 0 tables and 1 namespaces/)
+      await expect(db.dropNamespace(['a'])).rejects.toThrow(/contains 0 tables and 1 namespaces/)
       await db.dropTable('docs', ['a', 'b'])
       await db.dropNamespace(['a', 'b'])
       await db.dropNamespace(['a'])
