@@ -78,6 +78,8 @@ function webpack(file, folder, more) {
     optimization: { minimize: false },
     entry: file,
     output: { path: folder, filename: 'program.cjs' },
+    // The tsconfig.json of this repository maps the name of the package to its sources.
+    resolve: { tsconfig: false },
     ...more,
   }
   return new Promise((resolve, reject) => {
