@@ -57,6 +57,11 @@ export function decodeIpc(bytes: Uint8Array, limits: DecodeLimits = {}): Decoded
 /** Decode like `decodeIpc`, in steps of a few milliseconds. */
 export function* decodeIpcSteps(bytes: Uint8Array, limits: DecodeLimits = {}): Steps<Decoded> {
   if (bytes.length === 0) throw invalidInput('0 bytes is not an Arrow body')
+  if (bytes[0] === 0x50 && bytes[1] === 0x41 && bytes[2] === 0x52 && bytes[3] === 0x31) {
+    throw invalidInput('the bytes are a Parquet file, not an Arrow stream or file', {
+      hint: 'convert it to Arrow IPC, CSV or JSON lines; Sheaf does not read Parquet',
+    })
+  }
   const budget = new Budget(limits.maxBytes ?? defaultMaxBytes, limits.memory)
   const plain = asBytes(bytes)
   return yield* startsAsFile(plain) ? decodeFile(plain, budget) : decodeStream(plain, budget)

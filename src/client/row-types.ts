@@ -1,7 +1,6 @@
 /** Types derived from `R`, the type of a table's rows. `R` is `Row` if the columns are not known at compile time. */
 import type { ParameterScalar, ParameterValue } from '../protocol/parameters.js'
 import type { SqlFragment } from '../sql/syntax/sql-fragment.js'
-import type { RowInput } from './table-data.js'
 
 /** Whether the columns of rows are known at compile time. */
 type IsKnown<R extends object> = [keyof R] extends [never] ? false : string extends keyof R ? false : true
@@ -159,8 +158,8 @@ export type KeyOf<V> = unknown extends V
     ? number | bigint
     : Exclude<V, null>
 
-/** Rows to write. They may leave out any column. */
-export type PartialInput<R extends object> = IsKnown<R> extends true ? Partial<RowInput<R>> : object
+/** Rows to write, of the type `I` if the columns of the table are known. They may leave out any column. */
+export type PartialInput<R extends object, I extends object> = IsKnown<R> extends true ? Partial<I> : object
 
 /**
  * The type of a value if 64-bit integers are read as `I`. A number may become `I`, because its width is not known here.

@@ -343,7 +343,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
    */
   async upsert<S extends object, J extends object>(
     this: Table<S, J>,
-    data: TableInput<PartialInput<S>>,
+    data: TableInput<PartialInput<S, J>>,
     options: UpsertOptions<KeyName<S>>,
   ): Promise<UpsertResult>
   async upsert(data: TableInput<object>, options: UpsertOptions): Promise<UpsertResult> {

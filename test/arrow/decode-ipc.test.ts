@@ -76,6 +76,11 @@ describe('input that is not an Arrow body', () => {
   test.each([
     ['nothing', new Uint8Array(0), /^0 bytes is not an Arrow body$/],
     [
+      'a Parquet file',
+      new TextEncoder().encode('PAR1....PAR1'),
+      /^the bytes are a Parquet file, not an Arrow stream or file$/,
+    ],
+    [
       'JSON',
       Buffer.from('{"id": [1, 2, 3]}'),
       /not an arrow stream: expected ff ff ff ff at byte 0, got 7b 22 69 64/,

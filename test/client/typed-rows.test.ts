@@ -532,6 +532,7 @@ test('a catalogue of schemas knows what may be written', async () => {
   } | null>()
   await ns.transaction(async tx => {
     await tx.table('goods').add([{ id: 2, price: 1 }])
+    await tx.table('goods').upsert([{ id: 2, price: 1.5 }], { on: 'id' })
   })
   // @ts-expect-error the column is a decimal
   await table.update({ price: true }).catch(() => null)
