@@ -1,8 +1,11 @@
 /** Counts the matching rows of a query. */
 import { invalidInput } from '../errors.js'
+import { lazyImport } from '../lazy-import.js'
 import type { CallOptions, Operations, Request } from '../protocol/calls.js'
 import { importReplies } from './import-replies.js'
 import { isOfGroups } from './selection.js'
+
+const importJoinConditions = lazyImport(() => import('./join-conditions.js'))
 
 type QueryRequest = Request<'queryTable'>
 
@@ -28,7 +31,7 @@ export async function countMatches(
   const isScan = vector === null && full_text_query === undefined
   const matches = isScan
     ? await operations.countTableRows(
-        { ...at, ...(filter !== undefined && { predicate: filter }), ...filterValues(request) },
+        { ...at, ...(filter !== undefined && { predicate: filter }), ...(await filterValues(request)) },
         call,
       )
     : await searchMatches(operations, request, call)
@@ -41,7 +44,7 @@ async function searchMatches(
   call: CallOptions,
 ): Promise<number> {
   const counted = {
-    ...matchingFields(request),
+    ...(await matchingFields(request)),
     k: Number.MAX_SAFE_INTEGER,
     columns: { column_aliases: { n: 'count(*)' } },
   }
@@ -52,7 +55,7 @@ async function searchMatches(
 }
 
 /** Return the request without the fields that do not affect which rows match, such as the columns and the offset. */
-export function matchingFields(request: QueryRequest): QueryRequest {
+export async function matchingFields(request: QueryRequest): Promise<QueryRequest> {
   const {
     columns: _columns,
     parameters: _parameters,
@@ -62,12 +65,18 @@ export function matchingFields(request: QueryRequest): QueryRequest {
     with_row_id: _rowId,
     ...matching
   } = request
-  return { ...matching, ...filterValues(request) }
+  return { ...matching, ...(await filterValues(request)) }
 }
 
-/** Return the parameter values if the filter has parameters, because the engine refuses unused values. */
-function filterValues({ filter, parameters }: QueryRequest): Pick<QueryRequest, 'parameters'> {
-  return parameters !== undefined && filter !== undefined && /[?$:]/.test(filter) ? { parameters } : {}
+/** Return the parameter values that the filter uses, because the engine refuses unused values. */
+async function filterValues({ filter, parameters }: QueryRequest): Promise<Pick<QueryRequest, 'parameters'>> {
+  if (parameters === undefined || filter === undefined || !/[?$:]/.test(filter)) return {}
+  // A list may be longer than the filter needs, if the filter has numbers. A list for `?` belongs to the filter alone.
+  if (Array.isArray(parameters)) return { parameters }
+  const { parametersIn } = await importJoinConditions()
+  const used = new Set(parametersIn(filter).map(({ value }) => value))
+  const values = Object.entries(parameters).filter(([name]) => used.has(name))
+  return values.length === 0 ? {} : { parameters: Object.fromEntries(values) }
 }
 
 /**

@@ -181,7 +181,7 @@ interface ParameterText {
 }
 
 /** Return the parameters of a text, in order. */
-function parametersIn(text: string): readonly ParameterText[] {
+export function parametersIn(text: string): readonly ParameterText[] {
   const found: ParameterText[] = []
   if (!/[?$:]/.test(text)) return found
   for (const token = new Lexer(text); token.kind !== 'end'; token.advance()) {

@@ -64,10 +64,12 @@ export async function searchPage(
   const { readReply, rowObjects } = await importReplies()
   const rows = await rowObjects(readReply(reply).batches, rowsOptions)
   const sameVersion = Object.assign({}, request, { version: reply.version })
+  // Before the counts begin, because an await between them and `Promise.all` would leave their errors unhandled.
+  const matching = await matchingFields(sameVersion)
   const everything = Object.assign({}, sameVersion, { offset: 0, k: Number.MAX_SAFE_INTEGER })
   const counted = isTotal ? countMatches(operations, everything, undefined, call) : undefined
   const facets = names?.map(async name => {
-    const facetRequest = Object.assign(matchingFields(sameVersion), facetFields(name), { k: facetValues })
+    const facetRequest = Object.assign({}, matching, facetFields(name), { k: facetValues })
     const answer = await operations.queryTable(facetRequest, call).catch(cause => {
       throw withFacetHint(cause, name)
     })

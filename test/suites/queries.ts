@@ -716,6 +716,28 @@ export function queriesSuite({ name, open }: Door): void {
         expect(await near.page({ total: true })).toEqual({ rows: [{ id: 1, _distance: 1 }], total: 3 })
       })
 
+      test('counts with values that only selected expressions use', async () => {
+        const { sql } = root
+        const bonn = shop.query().where('city = :c', { c: 'Bonn', f: 3 })
+        for (const query of [
+          bonn.select({ x: 'price * :f' }),
+          shop
+            .query()
+            .where('city = :c', { c: 'Bonn' })
+            .select({ x: sql`price * ${3}` }),
+          shop.query().where("city = 'Bonn'", { f: 3 }).select({ x: 'price * :f' }),
+          shop
+            .query()
+            .where('city = ?', ['Bonn'])
+            .select({ x: sql`price * ${3}` }),
+        ]) {
+          const page = await query.page({ total: true, facets: ['city'] })
+          expect(page.rows).toEqual([{ x: 7.5 }, { x: null }])
+          expect([page.total, await query.count()]).toEqual([2, 2])
+          expect(page.facets.city).toEqual([{ value: 'Bonn', count: 2 }])
+        }
+      })
+
       test('groups have a total, but no facets', async () => {
         const groups = shop.query().groupBy('city').select({ city: 'city' })
         expect((await groups.limit(2).page({ total: true })).total).toBe(4)
