@@ -189,7 +189,7 @@ export interface OptionSpec {
 
 export interface CommandSpec {
   readonly operands: string
-  /** What the command does, in one or two sentences. */
+  /** Description of the command in the usage, one or two sentences. */
   readonly does: string
   /** Text that the usage shows after the options. */
   readonly more: string

@@ -70,8 +70,9 @@ const openBrace = 0x7b
 const closeBrace = 0x7d
 
 /**
- * What is expected of the next byte: `before`: the opening bracket. `first`: the first element or the closing bracket.
- * `next`: an element. `inside`: a byte of an element. `after`: a comma or the closing bracket. `end`: only white space.
+ * The position in the text, by the next byte that is valid there. `before`: the opening bracket. `first`: an element or
+ * the closing bracket. `next`: an element. `inside`: a byte of an element. `after`: a comma or the closing bracket. `end`:
+ * only white space.
  */
 type State = 'before' | 'first' | 'next' | 'inside' | 'after' | 'end'
 

@@ -232,7 +232,7 @@ function resolveGrants(
 
 /**
  * Check the grants of a server. Throws InvalidInput in two cases: the options grant databases, but the server has only
- * one namespace; or the server has databases, but neither grants nor `authorize` restrict who may open them.
+ * one namespace; or the server has databases, but neither grants nor `authorize` limit the callers of each database.
  */
 export function checkGrants(
   isDatabases: boolean,

@@ -21,7 +21,7 @@ import { writePage } from './page.mjs'
 import { fileOf, resultsFolder, store } from './results.mjs'
 import { markdownRows } from './rows.mjs'
 
-/** The comparisons, in the order in which `all` runs them. Those that take longest come last. */
+/** The comparisons, in the order in which `all` runs them. The longest comparisons come last. */
 const tasks = [
   'exact',
   'cold',

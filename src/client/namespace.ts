@@ -211,8 +211,8 @@ type Unlisted<C extends object> = unknown extends C ? Identifier : readonly stri
 /**
  * A namespace of tables and child namespaces. `connect` returns the root of a database as a namespace.
  *
- * `C` is a catalogue: the type of the rows, or of the schema, by the name of the table. With a catalogue, the compiler knows the rows of
- * `table('docs')` and refuses other names as text; a table outside of the catalogue is named by an array
+ * `C` is a catalogue: the type of the rows, or of the schema, by the name of the table. With a catalogue, the compiler
+ * knows the rows of `table('docs')` and refuses other names as text. A table outside of the catalogue is named by an array
  * (`table(['logs'])`). `I` is the type of 64-bit integers in rows whose types follow from a schema or from rows.
  */
 export class Namespace<C extends object = AnyCatalogue, out I extends number | bigint = number>

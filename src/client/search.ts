@@ -419,9 +419,8 @@ export class Search<out R extends object = Row, out T extends object = R> implem
    * match the vector or the text, and `fuse` sets their order.
    *
    * `columns` defaults to all columns with an FTS index, or to all columns of texts and of lists of texts if no column has
-   * an index. For a column
-   * without an index, the search reads all rows and analyzes their texts with the default options of an index. With
-   * `requireIndex`, such a column is refused. Throws `InvalidInput` if the query already has a text search.
+   * an index. For a column without an index, the search reads all rows and analyzes their texts with the default options
+   * of an index. With `requireIndex`, such a column is refused. Throws `InvalidInput` if the query already has a text search.
    */
   fullText(query: string | TextQuery, options: FullTextOptions = {}): Search<FoundByText<R>, T> {
     if (this.#request.full_text_query !== undefined) {
@@ -568,9 +567,9 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   }
 
   /**
-   * Return the rows together with facts about all matching rows, whatever `limit` and `offset` are: `total`, their
-   * number, and `facets`, for each named column the number of matching rows by value, most frequent first. All are of
-   * one version. Takes the options of `toArray`, too.
+   * Return the rows together with counts of all matching rows. `limit` and `offset` do not affect the counts. `total` is
+   * the number of matching rows. `facets` has, for each named column, the number of matching rows by value, the most
+   * frequent first. All parts are of one version. Takes the options of `toArray`, too.
    *
    * Throws `InvalidInput` where `count` does, and for facets of groups or distinct rows.
    *

@@ -54,7 +54,6 @@ const rowsAtOnce = 8 * 1024
  */
 export async function tableRows(data: object, options: TableRowsOptions = {}): Promise<ArrowRows> {
   const { signal, onProgress, badVectors = 'error', vectorColumns } = options
-  if (vectorColumns !== undefined && options.schema !== undefined) throw vectorsInSchema()
   const source = open(data, signal)
   try {
     const target = typeof options.schema === 'function' ? await options.schema() : options.schema

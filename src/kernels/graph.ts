@@ -47,8 +47,8 @@ export interface Walked {
 }
 
 /**
- * The reason why a walk ended. `settled`: the rule that ends the walk was fulfilled. `emptied`: before that, there were
- * no more nodes to visit. `spent`: before that, the walk had measured its maximum number of nodes.
+ * The reason why a walk ended. `settled`: the rule that ends the walk was fulfilled. `emptied`: there were no more nodes
+ * to visit. `spent`: the walk had measured its maximum number of nodes.
  */
 type WalkEnding = (typeof walkEndings)[number]
 

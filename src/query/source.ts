@@ -461,7 +461,7 @@ export class RowSource {
   }
 
   /**
-   * Count `more` read rows of a part. Return whether the query has read so many rows that it should read whole columns.
+   * Add `more` to the number of rows that the query has read of a part. Return whether it should now read whole columns.
    */
   #isTakenWhole(part: Part, more: number): boolean {
     const rows = (this.#taken.get(part) ?? 0) + more

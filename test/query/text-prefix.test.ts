@@ -1,4 +1,4 @@
-/** What a query for text with a prefix answers, where it is easily got wrong. */
+/** Edge cases of full-text queries with a prefix. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Table, TextIndexOptions, TextQuery } from '../../src/index.js'
 import { failure } from '../support/failure.js'

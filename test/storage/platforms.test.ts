@@ -1,4 +1,4 @@
-/** What the stores do on Windows and on unusual file systems. Their answers are made up: node:fs is replaced call by call. */
+/** The stores on Windows and on unusual file systems, which a replacement of node:fs simulates. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -8,7 +8,7 @@ export interface ReceivedEvent {
 
 /** Reads the text of a stream in pieces that may be cut anywhere. */
 export class EventParser {
-  /** What the client would send as `Last-Event-ID`. */
+  /** The value of `Last-Event-ID` that a client sends when it connects again. */
   lastEventId = ''
   retryMs: number | undefined
   comments: string[] = []

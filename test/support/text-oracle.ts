@@ -140,7 +140,7 @@ export class TextOracle {
     return found
   }
 
-  /** What terms that count as one add to the score of a row. */
+  /** Return the part of a row's score for terms that count as one term. */
   #share(docs: readonly Doc[], doc: Doc, terms: ReadonlySet<string>): number {
     const frequency = occurrences(doc, terms)
     const having = docs.filter(each => occurrences(each, terms) > 0).length

@@ -222,7 +222,7 @@ describe('sheaf serve', () => {
     expect(await second.exit).toEqual([0, null])
   })
 
-  test('a closed terminal stops it like SIGTERM, also if nobody reads its messages', async () => {
+  test('a closed terminal stops it like SIGTERM, also if its messages cannot be written', async () => {
     const { child, exit } = await serve(freshRoot(), '--log', 'text')
     child.stderr.destroy()
     child.kill('SIGHUP')
