@@ -1,6 +1,7 @@
 /** Reads consecutive slots of the log, several at a time. */
 import type { BlobMark } from '../storage/blob-store.js'
 import type { CommitLog } from './commit-log.js'
+import { mayHaveTail } from './slot.js'
 
 /** Slots with consecutive numbers. */
 interface SlotRun {
@@ -24,8 +25,13 @@ export async function readSlots(
   signal: AbortSignal | undefined,
 ): Promise<SlotRun> {
   if (log.peek === undefined) {
-    const reads = Array.from({ length: window }, (_, i) => log.read(first + i, signal))
-    return { found: await Promise.all(reads), mark: null }
+    const found = await Promise.all(Array.from({ length: window }, (_, i) => log.read(first + i, signal)))
+    // A slot may be in a tail of an earlier slot, which was unknown until that slot was read.
+    for (let i = 1, inTail = false; i < window && found[i - 1] !== null; i++) {
+      inTail = mayHaveTail(found[i - 1]!) || inTail
+      if (inTail) found[i] ??= await log.read(first + i, signal)
+    }
+    return { found, mark: null }
   }
   const found: (Uint8Array | null)[] = []
   let mark: BlobMark | null = null

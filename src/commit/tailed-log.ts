@@ -104,7 +104,7 @@ export class TailedLog implements CommitLog {
 
   async read(slot: number, signal?: AbortSignal): Promise<Uint8Array | null> {
     for (const tail of this.#tails.values()) {
-      if (slot > tail.last && !this.#isOver(tail)) await this.#follow(tail)
+      if (slot > tail.last && !tail.hasEnded && !(await this.#follow(tail))) this.#forget(tail)
       if (tail.has(slot)) return tail.read(slot, signal)
     }
     const bytes = await this.#readFile(slot, signal)
@@ -131,6 +131,8 @@ export class TailedLog implements CommitLog {
 
   async has(slot: number, crc?: number, signal?: AbortSignal): Promise<boolean> {
     if (await this.#files.has(slot, crc, signal)) return true
+    // The slot may be that of a newer checkpoint, in a tail that this process has not met.
+    this.#basesUpTo = -1
     const tail = await this.#tailOf(slot, signal)
     if (tail === null || (crc !== undefined && tail.crcOf(slot) !== crc)) return false
     if (this.#store.peek !== undefined) return tail.isThere()
@@ -302,23 +304,24 @@ export class TailedLog implements CommitLog {
 
   /** Return the base of the tail that may contain a slot. Returns undefined if there is none. */
   async #baseOf(slot: number, signal: AbortSignal | undefined): Promise<number | undefined> {
-    const bases = slot <= this.#basesUpTo ? this.#bases : await this.bases(signal)
+    const isRemote = this.#store.openInPlace === undefined && this.#store.peek === undefined
+    const isAhead = slot > (this.#newest?.slot ?? 0)
+    // On another machine, a listing is slow. `readSlots` reads slots ahead again if they may be in a tail.
+    const isKnown = slot <= this.#basesUpTo || (isRemote && isAhead && this.#basesUpTo >= 0)
+    const bases = isKnown ? this.#bases : await this.bases(signal)
     return bases.findLast(each => each < slot)
   }
 
   /** Return the slots that have tails, ascending. */
   async bases(signal?: AbortSignal): Promise<readonly number[]> {
+    const newest = this.#newest?.slot ?? 0
     const bases: number[] = []
     for await (const { key } of this.#store.list('_log/', undefined, signal)) {
       const slot = slotOfKey(key)
       if (slot !== null && key === tailKey(slot)) bases.push(slot)
     }
     this.#bases = bases
-    // In a store on another machine, no process creates a tail.
-    const isFixed = this.#store.openInPlace === undefined && this.#store.peek === undefined
-    this.#basesUpTo = isFixed
-      ? Number.POSITIVE_INFINITY
-      : Math.max(this.#newest?.slot ?? 0, bases.at(-1) ?? 0)
+    this.#basesUpTo = Math.max(newest, bases.at(-1) ?? 0)
     return bases
   }
 
@@ -341,6 +344,7 @@ export class TailedLog implements CommitLog {
 
   #remember(tail: KnownTail): void {
     this.#tails.set(tail.base, tail)
+    if (!this.#bases.includes(tail.base)) this.#bases = [...this.#bases, tail.base].sort((a, b) => a - b)
     const newest = Math.max(...this.#tails.keys())
     for (const [base, known] of this.#tails) {
       if (base === newest || known === this.#own) continue
@@ -349,12 +353,19 @@ export class TailedLog implements CommitLog {
     }
   }
 
+  /** Forget a tail that was deleted. */
+  #forget(tail: KnownTail): void {
+    tail.close()
+    this.#tails.delete(tail.base)
+    if (tail === this.#own) this.#own = null
+  }
+
   /** Learn the new records of a tail, and its end. Returns false if the tail was deleted. */
   async #follow(tail: KnownTail): Promise<boolean> {
     if (tail.hasEnded) return true
     // Look for the end first: what was acknowledged in the tail before this look has a mark now.
     const end = await this.#readEnd(tail.base)
-    if (end === null) return tail === this.#own || tail.learnMarked()
+    if (end === null) return tail.learnMarked()
     if (tail === this.#own) this.#own = null
     return tail.finish(end)
   }

@@ -82,6 +82,8 @@ export interface Plan {
   readonly hasIndexes: boolean
   /** The power fails at these calls to the disk, counted from when the world is founded: names that nobody has synced are lost. */
   readonly powerFailsAt: readonly number[]
+  /** Whether blobs can be filled in place by processes that can peek. */
+  readonly hasTails: boolean
 }
 
 /** Names that are fought over. */
@@ -168,6 +170,7 @@ export function drawPlan(seed: number, tidy = false): Plan {
   })
   const hasTables = kinds.some(kind => rowKinds.includes(kind)) && chance(0.8)
   const accounts = kinds.includes('transfer') || kinds.includes('audit') ? upTo(3) : 0
-  const extra = { areBrief, hasIndexes, powerFailsAt }
+  const hasTails = extras() < 0.5
+  const extra = { areBrief, hasIndexes, powerFailsAt, hasTails }
   return { seed, faults, accounts, hasTables, padding: chance(0.005) ? 60_000 : 0, ages, processes, ...extra }
 }

@@ -43,6 +43,7 @@ export class Machine {
         slowness: 0,
         jumps: [],
         peeks: false,
+        hasTails: false,
         faults: this.name === 'founder' ? null : { ...faults },
         fate:
           diesAt === undefined

@@ -1,6 +1,8 @@
 /** One process of a simulated world: its clock, its way to the disk, and its end. */
 import { ErrorCode, SheafError } from '../../src/errors.js'
-import { Ambiguous } from '../../src/storage/blob-store.js'
+import { Ambiguous, type BlobInPlace } from '../../src/storage/blob-store.js'
+import type { Processes } from '../../src/storage/processes.js'
+import { bootedAs } from '../support/in-place-store.js'
 import { WrappedStore } from '../support/stores.js'
 import type { ClockJump } from './draw.js'
 import { ProcessClock, type SimulatedTime } from './time.js'
@@ -66,6 +68,7 @@ export class SimulatedProcess {
       readonly slowness: number
       readonly jumps: readonly ClockJump[]
       readonly peeks: boolean
+      readonly hasTails: boolean
       readonly faults: NetworkFaults | null
       readonly fate: Fate | null
       readonly tell: Tell
@@ -98,6 +101,9 @@ export class ProcessStore extends WrappedStore {
   /** Null: none. May be changed on the way, as `fate`. */
   faults: NetworkFaults | null
   fate: Fate | null
+  /** There if processes have tails. */
+  readonly openInPlace?: (key: string) => BlobInPlace | null
+  readonly processes?: Processes
   readonly #disk: Disk
   readonly #time: SimulatedTime
   readonly #process: SimulatedProcess
@@ -107,7 +113,12 @@ export class ProcessStore extends WrappedStore {
     disk: Disk,
     time: SimulatedTime,
     owner: SimulatedProcess,
-    options: { readonly peeks: boolean; readonly faults: NetworkFaults | null; readonly fate: Fate | null },
+    options: {
+      readonly peeks: boolean
+      readonly hasTails: boolean
+      readonly faults: NetworkFaults | null
+      readonly fate: Fate | null
+    },
   ) {
     super(disk)
     this.#disk = disk
@@ -116,8 +127,28 @@ export class ProcessStore extends WrappedStore {
     this.faults = options.faults
     this.fate = options.fate
     if (!options.peeks) delete this.peek
+    else if (options.hasTails) {
+      this.openInPlace = key => this.#openInPlace(key)
+      this.processes = bootedAs(disk.boot)
+    }
     if (disk.losesNames) this.sync = prefix => this.#sync(prefix)
     else delete this.sync
+  }
+
+  #openInPlace(key: string): BlobInPlace | null {
+    const blob = this.#disk.inPlace(key)
+    if (blob === null) return null
+    return {
+      size: blob.size,
+      ino: blob.ino,
+      read: (offset, target) => blob.read(offset, target),
+      write: (offset, bytes) => {
+        this.#process.tell(() => `writes ${bytes.length} bytes at ${offset} of ${key}`)
+        blob.write(offset, bytes)
+      },
+      sync: () => this.around('sync', false, () => blob.sync(), key),
+      close: () => blob.close(),
+    }
   }
 
   async #sync(prefix: string): Promise<void> {

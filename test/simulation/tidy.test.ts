@@ -32,7 +32,7 @@ describe('the simulation detects', () => {
   test('files that enter the log below the GC watermark', async () => {
     vi.spyOn(catalogMachine, 'check').mockImplementation(() => {})
     // A process that opens the root for one call has nothing to give up.
-    const change = (plan: Plan): Plan => ({ ...plan, areBrief: false })
+    const change = (plan: Plan): Plan => ({ ...plan, areBrief: false, hasTails: false })
     expect(await firstViolation(195, change)).toMatch(/missing|not there/)
   }, 600_000)
 

@@ -2,9 +2,12 @@
  * A simulated world: a disk that loses nothing, processes that open the root on it over a bad network, die, are suspended
  * and come back, callers that want things of them. One seed draws it all; what happened is a `History`, for the audit.
  */
+
+import { decodeMark, decodeTailEnd, tailKey } from '../../src/commit/tail.js'
 import { connect, type Namespace, SheafError } from '../../src/index.js'
-import type { BlobStore } from '../../src/storage/blob-store.js'
+import type { BlobInPlace, BlobStore } from '../../src/storage/blob-store.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
+import { MemoryInPlace } from '../support/in-place-store.js'
 import { act } from './actions.js'
 import { type Answer, finalKey, lastName, type Op, send } from './calls.js'
 import { type Action, type Plan, type ProcessPlan, tableNames } from './draw.js'
@@ -49,6 +52,11 @@ export class Disk extends MemoryStore {
   onPowerFailure: () => void = () => {}
   /** Slots whose names are not on disk yet. */
   readonly #names = new Set<string>()
+  /** By base: what was written to a tail and is not on disk yet. */
+  readonly #dirty = new Map<number, { readonly offset: number; readonly bytes: Uint8Array }[]>()
+  /** Slots in tails that no mark has covered. */
+  readonly #unmarked = new Map<number, Uint8Array>()
+  #boots = 1
   #calls = 0
   #failsAt: readonly number[] = []
 
@@ -68,10 +76,81 @@ export class Disk extends MemoryStore {
       this.delete(key)
       this.log.delete(slotOf(key))
     }
+    this.#loseDirty()
+    this.#boots++
     this.#names.clear()
     this.head = Math.max(...this.log.keys())
     this.onPowerFailure()
     return true
+  }
+
+  get boot(): string {
+    return `boot ${this.#boots}`
+  }
+
+  /** What was written in place since the last sync may be lost, each write alone. Slots that only an end named that is lost are gone. */
+  #loseDirty(): void {
+    for (const [base, writes] of this.#dirty) {
+      const bytes = this.blobs.get(tailKey(base))?.bytes
+      for (const { offset, bytes: before } of writes.reverse()) {
+        if ((this.#boots + offset / 8) % 3 < 2) bytes?.set(before, offset)
+      }
+    }
+    this.#dirty.clear()
+    for (const [slot, bytes] of this.#unmarked) if (this.log.get(slot) === bytes) this.log.delete(slot)
+    for (const key of this.blobs.keys()) if (key.endsWith('.end')) this.#noteEnd(key)
+  }
+
+  /** The slots of a tail that has ended are in the log. */
+  #noteEnd(key: string): void {
+    const base = Number(key.slice('_log/'.length, -'.end'.length))
+    const end = decodeTailEnd(this.blobs.get(key)!.bytes, base)
+    for (let i = 0; i < end.records; i++) {
+      const slot = base + 1 + i
+      if (!this.log.has(slot))
+        this.log.set(slot, this.#unmarked.get(slot) ?? end.copies[i - end.records + end.copies.length]!)
+    }
+    this.head = Math.max(this.head, base + end.records)
+  }
+
+  /** Open a tail, and watch the slots in it. */
+  inPlace(key: string): BlobInPlace | null {
+    const blob = this.blobs.get(key)
+    if (blob === undefined) return null
+    const base = Number(key.slice('_log/'.length, -'.tail'.length))
+    const inPlace = new MemoryInPlace(blob.bytes, blob.number)
+    return {
+      size: inPlace.size,
+      ino: inPlace.ino,
+      read: (offset, target) => inPlace.read(offset, target),
+      write: (offset, bytes) => {
+        const before = blob.bytes.slice(offset, offset + bytes.length)
+        this.#dirty.set(base, [...(this.#dirty.get(base) ?? []), { offset, bytes: before }])
+        inPlace.write(offset, bytes)
+        if (offset === 0) this.#noteMark(base, decodeMark(bytes)!)
+        else this.#noteRecord(bytes)
+      },
+      sync: async () => {
+        this.#dirty.delete(base)
+      },
+      close: () => inPlace.close(),
+    }
+  }
+
+  #noteRecord(bytes: Uint8Array): void {
+    const slot = bytes.slice(8, 8 + new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true))
+    const { slot: number } = JSON.parse(Buffer.from(slot).toString('latin1').split('\n', 1)[0]!) as {
+      slot: number
+    }
+    this.#unmarked.set(number, slot)
+  }
+
+  #noteMark(base: number, records: number): void {
+    for (let slot = base + records; this.#unmarked.has(slot); slot--) {
+      if (!this.log.has(slot)) this.log.set(slot, this.#unmarked.get(slot)!)
+      this.#unmarked.delete(slot)
+    }
+    this.head = Math.max(this.head, base + records)
   }
 
   noteName(key: string): void {
@@ -93,12 +172,16 @@ export class Disk extends MemoryStore {
       this.log.set(slot, new Uint8Array(bytes))
       this.head = slot
     }
-    return super.putIfAbsent(key, bytes, signal)
+    const outcome = await super.putIfAbsent(key, bytes, signal)
+    if (outcome === 'won' && key.endsWith('.end')) this.#noteEnd(key)
+    return outcome
   }
 }
 
+/** The slot of a file; -1 for any other file of the log. */
 function slotOf(key: string): number {
-  return Number(key.slice('_log/'.length))
+  const name = key.slice('_log/'.length)
+  return /^\d{20}$/.test(name) ? Number(name) : -1
 }
 
 /** A mistake that processes of a world make beside their maintenance. */
@@ -413,6 +496,7 @@ export class Host {
         world.disk,
         {
           ...this.plan,
+          hasTails: world.plan.hasTails,
           fate: this.plan.fates[life] ?? null,
           faults: this.name === 'founder' ? null : world.plan.faults,
           tell: world.tell,
