@@ -117,13 +117,22 @@ function chunksOf(input) {
 const external = [/^node:/, 'apache-arrow', 'csv-parse', 'fzstd', 'jose', 'p-queue', 're2js']
 
 /**
- * Shortens the names of local variables and private fields, because V8 scans every name of a file that it loads.
- * Functions, classes and lines keep their names and line breaks, so stack traces and uncaught errors are readable.
+ * Shortens the names of local variables, because V8 scans every name of a file that it loads. Functions, classes and
+ * lines keep their names and line breaks, so stack traces are readable.
  */
 const minify = {
   compress: false,
   mangle: { toplevel: true, keepNames: true },
   codegen: { removeWhitespace: false },
+}
+
+/** Keeps the names of private methods, which stack traces contain: other names replace them while names are shortened. */
+const keepPrivateNames = {
+  name: 'names of private methods',
+  renderChunk: code => code.replaceAll(/#(?=[A-Za-z_])/g, '__private_'),
+  generateBundle(_options, bundle) {
+    for (const file of Object.values(bundle)) file.code = file.code.replaceAll('__private_', '#')
+  },
 }
 
 async function write(input, inputOptions, outputOptions) {
@@ -137,6 +146,7 @@ async function write(input, inputOptions, outputOptions) {
     // that the client entries import lazily.
     checks: { ineffectiveDynamicImport: false },
     ...inputOptions,
+    plugins: [...(inputOptions.plugins ?? []), keepPrivateNames],
   })
   // Webpack recognizes the module only under the name without `node:`.
   const paths = { 'node:worker_threads': 'worker_threads' }
