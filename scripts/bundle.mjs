@@ -108,6 +108,10 @@ function chunksOf(input) {
   return (id, graph) => {
     if (groups.entries.size === 0) visitAll(graph)
     const entries = groups.entries.get(id) ?? []
+    // The few modules that `index` and `protocol` share, but not `files`, are in the chunk of all entries. A chunk of
+    // their own would cost each process more than their code.
+    if (entries.includes('index') && entries.includes('protocol'))
+      return groups.entries.get(resolve('dist/src/errors.js')).join('-')
     if (entries.includes('index')) return entries.join('-')
     // The main module of a program gets no group, so it stays in the chunk of its entry.
     return [...entries, ...(groups.asked.get(id) ?? groups.later.get(id) ?? [])].join('-') || null

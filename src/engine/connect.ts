@@ -5,7 +5,18 @@ import { type ConnectOptions, connectShape } from '../client/connect-options.js'
 import { importReplies } from '../client/import-replies.js'
 import { resolveMaintenance } from '../client/maintenance-settings.js'
 import { type AnyCatalogue, type CatalogueOf, type LocalFeatures, Namespace } from '../client/namespace.js'
-import * as readReplies from '../client/read-replies.js'
+import {
+  arrowBatch,
+  concatChunks,
+  pieces,
+  readReply,
+  rowObjects,
+  scanPage,
+  schemaFromJson,
+  takeBatch,
+  takenRows,
+  toArrowTable,
+} from '../client/read-replies.js'
 import { checkRootPath } from '../client/root-path.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import { checkTokenizers } from '../indexes/text/analysis/base-tokenizers.js'
@@ -26,6 +37,20 @@ import { takeSnapshot } from './snapshot.js'
 import { tableAt } from './table-at.js'
 import { verifyOpen } from './verify.js'
 import { watchRoot } from './watch.js'
+
+/** An object instead of `import *`, for which a bundle needs another file. */
+const replies = {
+  arrowBatch,
+  concatChunks,
+  pieces,
+  readReply,
+  rowObjects,
+  scanPage,
+  schemaFromJson,
+  takeBatch,
+  takenRows,
+  toArrowTable,
+}
 
 const importTransaction = lazyImport(() => import('./transaction.js'))
 
@@ -61,7 +86,7 @@ export async function connect(
 ): Promise<unknown> {
   refuseMore('connect', 2, more)
   const options = parse(connectShape, given, 'connect')
-  importReplies.set(readReplies)
+  importReplies.set(replies)
   const {
     create = true,
     readOnly = false,
