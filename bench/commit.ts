@@ -2,7 +2,7 @@
  * Measures the cost of a commit in addition to the cost of the disk. Also shows that this cost does not grow with the
  * number of earlier commits.
  */
-import { fork } from 'node:child_process'
+import { fork, spawnSync } from 'node:child_process'
 import {
   closeSync,
   fdatasync,
@@ -46,6 +46,11 @@ import {
 
 interface Parameters {
   readonly rounds: number
+  /**
+   * The numbers of commits of each group in a new process, whose parts are measured. V8 compiles the code of commits
+   * during the first groups.
+   */
+  readonly groups: readonly number[]
   /** The number of versions of the old table. */
   readonly versions: number
   /** Commits per round to the old table and to the young table. */
@@ -64,9 +69,18 @@ export const bench: Bench<Parameters> = {
   name: 'commit',
   question:
     'what does a commit cost in addition to the disk, and does the cost grow with the number of earlier commits?',
-  small: { rounds: 3, versions: 200, commits: 20, rootCommits: 300, tables: 200, processes: null },
+  small: {
+    rounds: 3,
+    groups: [5, 5],
+    versions: 200,
+    commits: 20,
+    rootCommits: 300,
+    tables: 200,
+    processes: null,
+  },
   full: {
     rounds: 300,
+    groups: [1_000, 4_000, 1_000],
     versions: 10_000,
     commits: 1_000,
     rootCommits: 100_000,
@@ -78,6 +92,8 @@ export const bench: Bench<Parameters> = {
     try {
       return [
         ...(await latency(join(folder, 'latency'), parameters)),
+        parts(join(folder, 'parts-append'), 'append', parameters),
+        parts(join(folder, 'parts-move'), 'move', parameters),
         ...(await growth(join(folder, 'growth'), parameters)),
         await opening(join(folder, 'opening'), parameters),
         ...(await memory(join(folder, 'memory'), parameters)),
@@ -196,6 +212,40 @@ async function idleLooks(path: string): Promise<Contestant[]> {
       },
     },
   ]
+}
+
+// ---- the parts of a commit: CPU time, syncs, and compilation by V8
+
+interface Parts {
+  readonly milliseconds: number
+  readonly cpuMs: number
+  readonly syncMs: number
+  readonly syncs: number
+}
+
+/**
+ * Measure the parts of a commit in a new process. `compileShare` of a group: the share of its CPU time that the last
+ * group does not need, because V8 has compiled and optimized the code of commits by then.
+ */
+function parts(path: string, kind: 'append' | 'move', { groups }: Parameters): CaseResult {
+  const args = [resolve('bench/commit-parts.mjs'), path, kind, JSON.stringify(groups)]
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+  if (status !== 0) throw new Error(`the process of ${kind} exited with the status ${status}: ${stderr}`)
+  const means = JSON.parse(stdout) as readonly Parts[]
+  const last = means.at(-1)!
+  let first = 1
+  const entries = means.map(({ milliseconds, cpuMs, syncMs, syncs }, i): Entry => {
+    const name = `commits ${first} to ${first + groups[i]! - 1}`
+    first += groups[i]!
+    return {
+      ...once(name, milliseconds),
+      relativeTime: milliseconds / means[0]!.milliseconds,
+      answer: hashOf(groups[i]!),
+      figures: { cpuMs, syncMs, syncs, compileShare: Math.max(0, 1 - last.cpuMs / cpuMs) },
+    }
+  })
+  const what = kind === 'append' ? 'a row appended' : 'a tag moved'
+  return { title: `${what} in a new process, the mean of each group`, entries }
 }
 
 // ---- growth with the number of earlier commits

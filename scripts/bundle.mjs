@@ -46,16 +46,34 @@ const threads = [{ 'lz4-worker': 'dist/src/arrow/lz4-worker.js' }]
  * maintenance.
  */
 const asked = {
-  expressions: ['dist/src/sql/binding/bind.js', 'dist/src/query/bind-table-filter.js'],
+  // Filters, groups and orders share the evaluation of expressions, so they share a chunk.
+  expressions: [
+    'dist/src/query/expressions.js',
+    'dist/src/query/bind-table-filter.js',
+    'dist/src/query/group-rows.js',
+    'dist/src/query/group.js',
+    'dist/src/query/ordered.js',
+    'dist/src/query/ends.js',
+  ],
   text: [
     'dist/src/query/search-text.js',
     'dist/src/query/highlight-rows.js',
     'dist/src/indexes/text/open.js',
   ],
-  vectors: ['dist/src/indexes/vector/open.js'],
-  scalars: ['dist/src/indexes/scalar/open-segment.js'],
+  vectors: [
+    'dist/src/indexes/vector/open.js',
+    'dist/src/query/search-near.js',
+    'dist/src/query/max-sim.js',
+    'dist/src/query/fuse.js',
+  ],
+  scalars: [
+    'dist/src/indexes/scalar/open-segment.js',
+    'dist/src/query/choose-probes.js',
+    'dist/src/query/probed-rows.js',
+  ],
   differences: ['dist/src/client/version-pair.js'],
   explain: ['dist/src/query/explain.js', 'dist/src/query/analyze.js'],
+  records: ['dist/src/engine/record-handlers.js'],
 }
 
 /**
@@ -90,6 +108,10 @@ function chunksOf(input) {
   return (id, graph) => {
     if (groups.entries.size === 0) visitAll(graph)
     const entries = groups.entries.get(id) ?? []
+    // The few modules that `index` and `protocol` share, but not `files`, are in the chunk of all entries. A chunk of
+    // their own would cost each process more than their code.
+    if (entries.includes('index') && entries.includes('protocol'))
+      return groups.entries.get(resolve('dist/src/errors.js')).join('-')
     if (entries.includes('index')) return entries.join('-')
     // The main module of a program gets no group, so it stays in the chunk of its entry.
     return [...entries, ...(groups.asked.get(id) ?? groups.later.get(id) ?? [])].join('-') || null
@@ -97,6 +119,25 @@ function chunksOf(input) {
 }
 
 const external = [/^node:/, 'apache-arrow', 'csv-parse', 'fzstd', 'jose', 'p-queue', 're2js']
+
+/**
+ * Shortens the names of local variables, because V8 scans every name of a file that it loads. Functions, classes and
+ * lines keep their names and line breaks, so stack traces are readable.
+ */
+const minify = {
+  compress: false,
+  mangle: { toplevel: true, keepNames: true },
+  codegen: { removeWhitespace: false },
+}
+
+/** Keeps the names of private methods, which stack traces contain: other names replace them while names are shortened. */
+const keepPrivateNames = {
+  name: 'names of private methods',
+  renderChunk: code => code.replaceAll(/#(?=[A-Za-z_])/g, '__private_'),
+  generateBundle(_options, bundle) {
+    for (const file of Object.values(bundle)) file.code = file.code.replaceAll('__private_', '#')
+  },
+}
 
 async function write(input, inputOptions, outputOptions) {
   const bundle = await rolldown({
@@ -109,10 +150,11 @@ async function write(input, inputOptions, outputOptions) {
     // that the client entries import lazily.
     checks: { ineffectiveDynamicImport: false },
     ...inputOptions,
+    plugins: [...(inputOptions.plugins ?? []), keepPrivateNames],
   })
   // Webpack recognizes the module only under the name without `node:`.
   const paths = { 'node:worker_threads': 'worker_threads' }
-  await bundle.write({ comments: false, paths, ...outputOptions })
+  await bundle.write({ comments: false, minify, paths, ...outputOptions })
   await bundle.close()
 }
 
@@ -140,6 +182,7 @@ const replacements = [
   { from: "import('apache-arrow')", to: "Promise.resolve(require('apache-arrow'))" },
   // Use `require`, which works in CommonJS and which bundlers recognize.
   { from: "createRequire(import.meta.url)('re2js')", to: "require('re2js')" },
+  { from: "createRequire(import.meta.url)('fzstd')", to: "require('fzstd')" },
   ...['insert-worker', 'list-worker', 'lz4-worker', 'engine-worker'].map(name => ({
     from: `new URL('./${name}.js', import.meta.url)`,
     to: `new URL('../lib/${name}.js', import.meta.url)`,

@@ -41,7 +41,7 @@ const lines: readonly (readonly string[])[] = [
  * in the module.
  */
 const folders: Readonly<Record<string, readonly string[]>> = {
-  sql: ['zones', 'binding', '.', 'functions', 'kernels', 'values', 'syntax'],
+  sql: ['binding', 'zones', '.', 'functions', 'kernels', 'values', 'syntax'],
   indexes: ['.', 'vector', 'text', 'scalar', 'sections'],
 }
 

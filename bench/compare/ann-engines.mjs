@@ -20,7 +20,17 @@ import {
 } from 'apache-arrow'
 import { sharesOf, vectorTable } from '../../dist/bench/query-vector.js'
 import { connect } from '../../dist/src/index.js'
-import { fillDuckdb, openDuckdb, openLance, openSqlite } from './stores.mjs'
+import {
+  createZvec,
+  fillDuckdb,
+  fillPglite,
+  fillZvec,
+  openDuckdb,
+  openLance,
+  openPglite,
+  openSqlite,
+  pgvectorText,
+} from './stores.mjs'
 
 /** The efforts of graphs: the number of candidates. */
 const efs = [10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024]
@@ -190,6 +200,36 @@ export async function duckdb(data, path, metric = 'l2') {
       return (await statement.runAndReadAll()).getRows().map(([id]) => id)
     },
     close: duck.close,
+  }
+}
+
+/** Make an engine with Zvec. It is exact, and measures L2 distances only. */
+export async function zvec(data, path) {
+  const collection = await createZvec(`${path}.zvec`, data.dim, {})
+  const rows = rowsOf(data)
+  fillZvec(collection, rows.length, i => ({ id: String(i), vectors: { vector: rows[i] } }))
+  return {
+    efforts: one,
+    search: query =>
+      collection.querySync({ fieldName: 'vector', vector: query, topk: 10 }).map(({ id }) => Number(id)),
+    close: () => collection.closeSync(),
+  }
+}
+
+/** Make an engine with PGlite and pgvector. It is exact, and measures L2 distances only. */
+export async function pglite(data, path) {
+  const db = await openPglite(`${path}.pg`)
+  await db.exec(`CREATE EXTENSION vector; CREATE TABLE vectors (id integer, vector vector(${data.dim}))`)
+  await fillPglite(
+    db,
+    'vectors',
+    rowsOf(data).map((row, i) => `${i}\t${pgvectorText(row)}\n`),
+  )
+  const sql = 'SELECT id FROM vectors ORDER BY vector <-> $1 LIMIT 10'
+  return {
+    efforts: one,
+    search: async query => (await db.query(sql, [pgvectorText(query)])).rows.map(({ id }) => id),
+    close: () => db.close(),
   }
 }
 

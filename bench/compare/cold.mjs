@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { race } from '../../dist/bench/harness.js'
 import { clusteredData, trueNeighbours } from '../../dist/bench/vector-data.js'
 import { queriesOf } from './ann-contest.mjs'
-import { duckdb, hnswlib, lance, sheaf, sqliteVec, usearch } from './ann-engines.mjs'
+import { duckdb, hnswlib, lance, pglite, sheaf, sqliteVec, usearch, zvec } from './ann-engines.mjs'
 import { checkFound } from './checks.mjs'
 import { made } from './made.mjs'
 import { inScratch } from './scratch.mjs'
@@ -16,6 +16,8 @@ export const makers = {
   lancedb: lance({ kind: null }),
   duckdb,
   'sqlite-vec': sqliteVec,
+  zvec,
+  pglite,
   hnswlib,
   usearch,
 }
@@ -23,7 +25,7 @@ export const makers = {
 export const bench = {
   name: 'cold',
   question:
-    'how long does a new process take until it has the ten nearest rows, with files in the page cache? (hnswlib and usearch search a graph)',
+    'how long does a new process take until it has the ten nearest rows, with files in the page cache? (hnswlib and usearch search a graph; sheaf, lancedb, duckdb and pglite open the data for writing, the others only for reading)',
   small: { rows: 1000, dim: 16, centres: 10, rounds: 2 },
   full: { rows: 10_000, dim: 128, centres: 100, rounds: 15 },
   async run({ rows, dim, centres, rounds }) {

@@ -60,6 +60,22 @@ const searches = {
     index.view(`${path}.usearch`)
     return Array.from(index.search(query, 10, 1).keys, Number)
   },
+  async zvec(query) {
+    const { default: zvec } = await import('@zvec/zvec')
+    const collection = zvec.ZVecOpen(`${path}.zvec`, { readOnly: true })
+    const found = collection.querySync({ fieldName: 'vector', vector: query, topk: 10 })
+    collection.closeSync()
+    return found.map(({ id }) => Number(id))
+  },
+  async pglite(query) {
+    const { PGlite } = await import('@electric-sql/pglite')
+    const { vector } = await import('@electric-sql/pglite-pgvector')
+    const db = await PGlite.create(`${path}.pg`, { extensions: { vector } })
+    const sql = 'SELECT id FROM vectors ORDER BY vector <-> $1 LIMIT 10'
+    const { rows } = await db.query(sql, [`[${query.join()}]`])
+    await db.close()
+    return rows.map(({ id }) => id)
+  },
 }
 
 const works = {

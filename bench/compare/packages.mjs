@@ -18,6 +18,8 @@ export const packages = {
   flexsearch: ['flexsearch'],
   orama: ['@orama/orama'],
   alasql: ['alasql'],
+  zvec: ['@zvec/zvec'],
+  pglite: ['@electric-sql/pglite', '@electric-sql/pglite-pgvector'],
 }
 
 export const engineOf = name => /^[\w-]*/.exec(name)[0]

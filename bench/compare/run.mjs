@@ -27,6 +27,7 @@ const tasks = [
   'cold',
   'install',
   'access',
+  'one-row',
   'ingest',
   'mutate',
   'text',

@@ -55,3 +55,57 @@ export async function openLance(folder) {
   const lancedb = await import('@lancedb/lancedb')
   return { lancedb, db: await lancedb.connect(folder) }
 }
+
+/**
+ * Open PGlite with pgvector. PGlite runs PostgreSQL with `fsync = off`, so its commits may be lost at a power loss.
+ */
+export async function openPglite(folder) {
+  const { PGlite } = await import('@electric-sql/pglite')
+  const { vector } = await import('@electric-sql/pglite-pgvector')
+  return PGlite.create(folder, { extensions: { vector } })
+}
+
+/** Return a vector as text, in the form in which pgvector reads and writes it. */
+export const pgvectorText = vector => `[${vector.join()}]`
+
+/** Copy rows into a table of PGlite. `lines`: rows in the text format of COPY. */
+export async function fillPglite(db, table, lines) {
+  await db.query(`COPY ${table} FROM '/dev/blob'`, [], { blob: new Blob(lines) })
+}
+
+/**
+ * Create a collection of Zvec with vectors of float32 that are searched exactly, by L2. `fields`: names of fields, by
+ * their type. Zvec does not sync its write-ahead log, so its writes may be lost at a power loss.
+ */
+export async function createZvec(folder, dim, fields) {
+  const zvec = (await import('@zvec/zvec')).default
+  const { ZVecCollectionSchema, ZVecCreateAndOpen, ZVecDataType, ZVecIndexType, ZVecMetricType } = zvec
+  zvec.ZVecInitialize({ logLevel: zvec.ZVecLogLevel.ERROR, queryThreads: 1 })
+  const schema = new ZVecCollectionSchema({
+    name: 'vectors',
+    fields: Object.entries(fields).map(([name, type]) => ({ name, dataType: ZVecDataType[type] })),
+    vectors: {
+      name: 'vector',
+      dataType: ZVecDataType.VECTOR_FP32,
+      dimension: dim,
+      indexParams: { indexType: ZVecIndexType.FLAT, metricType: ZVecMetricType.L2 },
+    },
+  })
+  return ZVecCreateAndOpen(folder, schema)
+}
+
+/** Insert `count` documents into a collection of Zvec, in batches. `docAt`: returns a document. */
+export function fillZvec(collection, count, docAt) {
+  const batchRows = 1000
+  for (let first = 0; first < count; first += batchRows) {
+    const length = Math.min(batchRows, count - first)
+    const all = collection.insertSync(Array.from({ length }, (_, i) => docAt(first + i)))
+    checkZvec(all)
+  }
+  collection.optimizeSync()
+}
+
+/** Throw an error if a write of Zvec failed. Zvec returns the state of each document. */
+export function checkZvec(states) {
+  for (const { ok, message } of [states].flat()) if (!ok) throw new Error(`zvec: ${message}`)
+}

@@ -3,6 +3,7 @@
  * its own path. It returns an engine that counts, reads and changes rows:
  *
  * - `one`, `hundred` and `offsets` return rows whose vectors are arrays.
+ * - `insertOne` inserts a row with a new id.
  * - `tally` returns the number of rows, and the number of rows with the text `changed`.
  *
  * The name of a maker says if its commits are not synced.
@@ -11,7 +12,18 @@ import { tableFromIPC } from 'apache-arrow'
 import { makeBatches, textOf } from '../../dist/bench/wide-rows.js'
 import { concatChunks, encodeIpcStream } from '../../dist/src/arrow/encode-ipc.js'
 import { connect } from '../../dist/src/index.js'
-import { fillDuckdb, openDuckdb, openLance, openSqlite } from './stores.mjs'
+import {
+  checkZvec,
+  createZvec,
+  fillDuckdb,
+  fillPglite,
+  fillZvec,
+  openDuckdb,
+  openLance,
+  openPglite,
+  openSqlite,
+  pgvectorText,
+} from './stores.mjs'
 
 /**
  * Generate rows. They are available as an Arrow table, and one by one: `idAt(row)`, `vectorAt(row)`, and
@@ -45,12 +57,14 @@ export function sheaf({ hasKey = false } = {}) {
       await table.waitForIndex(['id_idx'])
     }
     const rows = async asked => (await asked.toArray()).map(({ id, text, vector }) => [id, text, vector])
+    const byId = table.prepare(query => query.where('id = ?'))
     return {
       tally: async () => [await table.countRows(), await table.countRows("text = 'changed'")],
-      one: id => rows(table.query().where('id = ?', [id])),
+      one: async id => (await byId.all([id])).map(({ id, text, vector }) => [id, text, vector]),
       hundred: ids => rows(table.query().where(`id IN (${ids.join()})`)),
       offsets: offsets => rows(table.takeOffsets(offsets)),
-      updateOne: id => table.update({ text: 'changed' }, `id = ${id}`),
+      insertOne: (id, vector) => table.add([{ id, text: textOf(id), vector }]),
+      updateOne: id => table.update({ text: 'changed' }, 'id = ?', [id]),
       updateMany: i => table.update({ text: 'changed' }, `id % 100 = ${i}`),
       removeOne: id => table.delete(`id = ${id}`),
       removeMany: i => table.delete(`id % 100 = ${i}`),
@@ -118,6 +132,7 @@ export function sqlite({ isSynced = true } = {}) {
       tally: () => tally.get(),
       one: id => rows(one.all(id)),
       hundred: ids => rows(hundred.all(JSON.stringify(ids))),
+      insertOne: (id, vector) => insert.run(id, textOf(id), vector),
       updateOne: id => run("UPDATE t SET text = 'changed' WHERE id = ?", id),
       updateMany: i => run("UPDATE t SET text = 'changed' WHERE id % 100 = ?", i),
       removeOne: id => run('DELETE FROM t WHERE id = ?', id),
@@ -177,6 +192,64 @@ export function duckdb({ hasKey = false } = {}) {
         return (await statement.runAndReadAll()).getRows().length
       },
       close,
+    }
+  }
+}
+
+/** Return a maker for PGlite with pgvector. */
+export function pglite() {
+  return async (data, path) => {
+    const db = await openPglite(`${path}.pg`)
+    await db.exec('CREATE EXTENSION vector')
+    await db.exec(`CREATE TABLE t (id bigint PRIMARY KEY, text text, vector vector(${data.dim}))`)
+    for (let first = 0; first < data.rows; first += data.batchRows) {
+      const lines = Array.from({ length: Math.min(data.batchRows, data.rows - first) }, (_, i) => {
+        const id = data.idAt(first + i)
+        return `${id}\t${textOf(id)}\t${pgvectorText(data.vectorAt(first + i))}\n`
+      })
+      await fillPglite(db, 't', lines)
+    }
+    // As the server does in the background: statistics for the planner, and a map of the visible rows.
+    await db.exec('VACUUM ANALYZE t')
+    const changed = "SELECT count(*), count(*) FILTER (WHERE text = 'changed') FROM t"
+    return {
+      tally: async () => Object.values((await db.query(changed, [], { rowMode: 'array' })).rows[0]),
+      one: async id =>
+        (await db.query('SELECT * FROM t WHERE id = $1', [id])).rows.map(({ id, text, vector }) => [
+          id,
+          text,
+          Float32Array.from(JSON.parse(vector)),
+        ]),
+      insertOne: (id, vector) =>
+        db.query('INSERT INTO t VALUES ($1, $2, $3)', [id, textOf(id), pgvectorText(vector)]),
+      updateOne: id => db.query("UPDATE t SET text = 'changed' WHERE id = $1", [id]),
+      close: () => db.close(),
+    }
+  }
+}
+
+/** Return a maker for Zvec. Its ids are texts. */
+export function zvec() {
+  return async (data, path) => {
+    const collection = await createZvec(`${path}.zvec`, data.dim, { text: 'STRING' })
+    const document = (id, vector) => ({ id: String(id), fields: { text: textOf(id) }, vectors: { vector } })
+    fillZvec(collection, data.rows, row => document(data.idAt(row), data.vectorAt(row)))
+    return {
+      tally() {
+        let changed = 0
+        for (const { fields } of collection.iterDocsSync({ includeVector: false }))
+          if (fields.text === 'changed') changed++
+        return [collection.stats.docCount, changed]
+      },
+      one: id =>
+        Object.values(collection.fetchSync(String(id))).map(({ fields, vectors }) => [
+          id,
+          fields.text,
+          Float32Array.from(vectors.vector),
+        ]),
+      insertOne: (id, vector) => checkZvec(collection.insertSync(document(id, vector))),
+      updateOne: id => checkZvec(collection.updateSync({ id: String(id), fields: { text: 'changed' } })),
+      close: () => collection.closeSync(),
     }
   }
 }

@@ -3,9 +3,11 @@
  * package fzstd decodes one block at a time, so that the caller can pause between blocks, and encoding is not
  * available.
  */
+import { createRequire } from 'node:module'
 import zlib from 'node:zlib'
-import { Decompress, decompress } from 'fzstd'
-import { invalidInput, type SheafError, unsupported } from '../errors.js'
+import type { Decompress } from 'fzstd'
+import { invalidInput, SheafError, unsupported } from '../errors.js'
+import { requirePackage } from '../lazy-import.js'
 import type { Steps } from './steps.js'
 
 interface NodeZstd {
@@ -14,6 +16,17 @@ interface NodeZstd {
 }
 
 const native = zlib as NodeZstd
+
+type Package = typeof import('fzstd')
+let loaded: Package | null = null
+
+/** Return the package fzstd. It is loaded at its first use. */
+function fzstd(): Package {
+  loaded ??= requirePackage<Package>('fzstd', 'decodes ZSTD with Node < 22.15', import.meta.url, () =>
+    createRequire(import.meta.url)('fzstd'),
+  )
+  return loaded
+}
 
 /** Whether this version of Node can encode Zstandard. */
 export const writesZstd = native.zstdCompress !== undefined
@@ -51,7 +64,8 @@ export function* decodeZstdFrame(frame: Uint8Array, length: number, at: number):
     if (header === null) throw new Error('it is cut off')
     // Decode a frame with a large window in one step, because decoding by blocks would copy the whole window for each
     // block.
-    if (header.windowBytes > windowBytesMax) return exact(decompress(frame, new Uint8Array(length)), length)
+    if (header.windowBytes > windowBytesMax)
+      return exact(fzstd().decompress(frame, new Uint8Array(length)), length)
     const out = new Uint8Array(length)
     let done = 0
     const blocks = new ZstdBlocks()
@@ -65,7 +79,7 @@ export function* decodeZstdFrame(frame: Uint8Array, length: number, at: number):
     blocks.finish()
     return exact(out.subarray(0, done), length)
   } catch (cause) {
-    throw brokenZstd(cause, at)
+    throw cause instanceof SheafError ? cause : brokenZstd(cause, at)
   }
 }
 
@@ -198,7 +212,7 @@ export class ZstdBlocks {
         `it has a window of ${header.windowBytes} bytes, but at most ${windowBytesMax} are allowed`,
       )
     this.#header = header
-    this.#decoder = new Decompress()
+    this.#decoder = new (fzstd().Decompress)()
     this.#decoder.push(bytes.subarray(0, header.bytes))
     return header.bytes
   }

@@ -5,11 +5,23 @@ import { type ConnectOptions, connectShape } from '../client/connect-options.js'
 import { importReplies } from '../client/import-replies.js'
 import { resolveMaintenance } from '../client/maintenance-settings.js'
 import { type AnyCatalogue, type CatalogueOf, type LocalFeatures, Namespace } from '../client/namespace.js'
-import * as readReplies from '../client/read-replies.js'
+import {
+  arrowBatch,
+  concatChunks,
+  pieces,
+  readReply,
+  rowObjects,
+  scanPage,
+  schemaFromJson,
+  takeBatch,
+  takenRows,
+  toArrowTable,
+} from '../client/read-replies.js'
 import { checkRootPath } from '../client/root-path.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import { checkTokenizers } from '../indexes/text/analysis/base-tokenizers.js'
 import { shareKernels } from '../kernels/kernel.js'
+import { lazyImport } from '../lazy-import.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
 import { refuseMore } from '../protocol/arguments.js'
 import { parse } from '../protocol/parse.js'
@@ -23,9 +35,24 @@ import { bindOperations, readsOnly } from './handlers.js'
 import { OpenedRoot } from './opened-root.js'
 import { takeSnapshot } from './snapshot.js'
 import { tableAt } from './table-at.js'
-import { runTransaction } from './transaction.js'
 import { verifyOpen } from './verify.js'
 import { watchRoot } from './watch.js'
+
+/** An object instead of `import *`, for which a bundle needs another file. */
+const replies = {
+  arrowBatch,
+  concatChunks,
+  pieces,
+  readReply,
+  rowObjects,
+  scanPage,
+  schemaFromJson,
+  takeBatch,
+  takenRows,
+  toArrowTable,
+}
+
+const importTransaction = lazyImport(() => import('./transaction.js'))
 
 /**
  * Open the database at `path`. Several processes may open the same directory. `path` is one of:
@@ -59,7 +86,7 @@ export async function connect(
 ): Promise<unknown> {
   refuseMore('connect', 2, more)
   const options = parse(connectShape, given, 'connect')
-  importReplies.set(readReplies)
+  importReplies.set(replies)
   const {
     create = true,
     readOnly = false,
@@ -99,7 +126,10 @@ export async function connect(
   const operations = bindOperations(engine, readOnly ? readsOnly(readOnlyError) : undefined)
   const features: LocalFeatures = {
     snapshot: (call = {}) => takeSnapshot(engine, call),
-    transaction: (work, call = {}) => runTransaction(engine, work, call),
+    transaction: (work, call = {}) =>
+      engine.running.transactions.run(async () =>
+        (await importTransaction()).runTransaction(engine, work, call),
+      ),
     watch: (call = {}) => watchRoot(engine.root, clock, call.signal),
     async optimize(call = {}) {
       if (readOnly) throw readOnlyError()

@@ -3,7 +3,7 @@ import type { CatalogEntry } from '../catalog/log-types.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
 import { SheafError } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
-import { whenResolved } from '../primitives/task.js'
+import { type MaybePromise, whenResolved } from '../primitives/task.js'
 import {
   type ArrowBody,
   bindHandlers,
@@ -15,135 +15,102 @@ import { type OperationName, operationNames, operations } from '../protocol/oper
 import { AlreadyCommitted, checkKey } from '../root/commit.js'
 import type { Engine } from '../root/engine.js'
 import { withRoot } from '../root/locations.js'
-import { fetchTableBlobs } from './blobs.js'
-import { describeTableIndexStats, listTableIndices } from './index-records.js'
-import { getTableLsmStats, getTableLsmWriteSpec, prewarmTable, prewarmTableIndex } from './lance.js'
+import { describeTable } from './describe-table.js'
 import { checkNamed, finaliseEntry } from './lance-versions.js'
-import {
-  createNamespace,
-  describeNamespace,
-  dropNamespace,
-  listNamespaces,
-  namespaceExists,
-} from './namespaces.js'
 import { analyzeTableQueryPlan, countTableRows, explainTableQueryPlan, queryTable } from './query.js'
-import type * as readSessions from './read-sessions.js'
-import {
-  declareTable,
-  deregisterTable,
-  describeTable,
-  dropTable,
-  getTableStats,
-  listAllTables,
-  listTables,
-  registerTable,
-  renameTable,
-  tableExists,
-} from './tables.js'
-import { createTableTag, deleteTableTag, getTableTagVersion, listTableTags, updateTableTag } from './tags.js'
-import { alterTransaction, describeTransaction } from './transactions.js'
-import {
-  batchDeleteTableVersions,
-  createTableVersion,
-  describeTableVersion,
-  listTableVersions,
-} from './versions.js'
-import type * as writeHandlers from './write-handlers.js'
 
-type WriteHandlers = typeof writeHandlers
+/**
+ * Return a function that returns a handler of a module by its name. The module is loaded at the first call of any of
+ * its handlers.
+ */
+function lazyHandlers<M extends object>(
+  importModule: () => MaybePromise<M>,
+): <N extends keyof M>(name: N) => M[N] {
+  return <N extends keyof M>(name: N) => {
+    const call: AnyHandler = async (...args) =>
+      whenResolved(importModule(), handlers => (handlers[name] as AnyHandler)(...args))
+    return call as M[N]
+  }
+}
 
 const importWriteHandlers = lazyImport(() => import('./write-handlers.js'))
-
-/** Return a handler of `write-handlers.js`. The module is loaded at the first call of any of its handlers. */
-function lazyWriteHandler<N extends keyof WriteHandlers>(name: N): WriteHandlers[N] {
-  const call: AnyHandler = async (...args) =>
-    whenResolved(importWriteHandlers(), handlers => (handlers[name] as AnyHandler)(...args))
-  return call as WriteHandlers[N]
-}
-
-type SessionHandlers = typeof readSessions
-
-const importReadSessions = lazyImport(() => import('./read-sessions.js'))
-
-function lazySessionHandler<N extends keyof SessionHandlers>(name: N): SessionHandlers[N] {
-  const call: AnyHandler = async (...args) =>
-    whenResolved(importReadSessions(), handlers => (handlers[name] as AnyHandler)(...args))
-  return call as SessionHandlers[N]
-}
+const write = lazyHandlers(importWriteHandlers)
+const session = lazyHandlers(lazyImport(() => import('./read-sessions.js')))
+const record = lazyHandlers(lazyImport(() => import('./record-handlers.js')))
 
 const handlers: Handlers<Engine> = {
-  createNamespace,
-  listNamespaces,
-  describeNamespace,
-  dropNamespace,
-  namespaceExists,
-  listTables,
-  listAllTables,
-  registerTable,
-  declareTable,
+  createNamespace: record('createNamespace'),
+  listNamespaces: record('listNamespaces'),
+  describeNamespace: record('describeNamespace'),
+  dropNamespace: record('dropNamespace'),
+  namespaceExists: record('namespaceExists'),
+  listTables: record('listTables'),
+  listAllTables: record('listAllTables'),
+  registerTable: record('registerTable'),
+  declareTable: record('declareTable'),
   describeTable,
-  tableExists,
-  renameTable,
-  dropTable,
-  deregisterTable,
-  getTableStats,
-  createTable: lazyWriteHandler('createTable'),
-  insertIntoTable: lazyWriteHandler('insertIntoTable'),
-  mergeInsertIntoTable: lazyWriteHandler('mergeInsertIntoTable'),
-  updateTable: lazyWriteHandler('updateTable'),
-  deleteFromTable: lazyWriteHandler('deleteFromTable'),
-  createTableUpload: lazyWriteHandler('createTableUpload'),
-  describeTableUpload: lazyWriteHandler('describeTableUpload'),
-  completeTableUpload: lazyWriteHandler('completeTableUpload'),
-  abortTableUpload: lazyWriteHandler('abortTableUpload'),
+  tableExists: record('tableExists'),
+  renameTable: record('renameTable'),
+  dropTable: record('dropTable'),
+  deregisterTable: record('deregisterTable'),
+  getTableStats: record('getTableStats'),
+  createTable: write('createTable'),
+  insertIntoTable: write('insertIntoTable'),
+  mergeInsertIntoTable: write('mergeInsertIntoTable'),
+  updateTable: write('updateTable'),
+  deleteFromTable: write('deleteFromTable'),
+  createTableUpload: write('createTableUpload'),
+  describeTableUpload: write('describeTableUpload'),
+  completeTableUpload: write('completeTableUpload'),
+  abortTableUpload: write('abortTableUpload'),
   countTableRows,
   queryTable,
-  createTableReadSession: lazySessionHandler('createTableReadSession'),
-  readTableSlice: lazySessionHandler('readTableSlice'),
-  closeTableReadSession: lazySessionHandler('closeTableReadSession'),
+  createTableReadSession: session('createTableReadSession'),
+  readTableSlice: session('readTableSlice'),
+  closeTableReadSession: session('closeTableReadSession'),
   explainTableQueryPlan,
   analyzeTableQueryPlan,
-  alterTableAddColumns: lazyWriteHandler('alterTableAddColumns'),
-  alterTableAlterColumns: lazyWriteHandler('alterTableAlterColumns'),
-  alterTableDropColumns: lazyWriteHandler('alterTableDropColumns'),
-  alterTableBackfillColumns: lazyWriteHandler('alterTableBackfillColumns'),
-  updateFieldMetadata: lazyWriteHandler('updateFieldMetadata'),
-  updateTableSchemaMetadata: lazyWriteHandler('updateTableSchemaMetadata'),
-  createTableIndex: lazyWriteHandler('createTableIndex'),
-  createTableScalarIndex: lazyWriteHandler('createTableIndex'),
-  listTableIndices,
-  describeTableIndexStats,
-  dropTableIndex: lazyWriteHandler('dropTableIndex'),
-  listTableVersions,
-  createTableVersion,
-  describeTableVersion,
-  batchDeleteTableVersions,
-  restoreTable: lazyWriteHandler('restoreTable'),
-  batchCreateTableVersions: lazyWriteHandler('batchCreateTableVersions'),
-  batchCommitTables: lazyWriteHandler('batchCommitTables'),
-  listTableTags,
-  getTableTagVersion,
-  createTableTag,
-  updateTableTag,
-  deleteTableTag,
+  alterTableAddColumns: write('alterTableAddColumns'),
+  alterTableAlterColumns: write('alterTableAlterColumns'),
+  alterTableDropColumns: write('alterTableDropColumns'),
+  alterTableBackfillColumns: write('alterTableBackfillColumns'),
+  updateFieldMetadata: write('updateFieldMetadata'),
+  updateTableSchemaMetadata: write('updateTableSchemaMetadata'),
+  createTableIndex: write('createTableIndex'),
+  createTableScalarIndex: write('createTableIndex'),
+  listTableIndices: record('listTableIndices'),
+  describeTableIndexStats: record('describeTableIndexStats'),
+  dropTableIndex: write('dropTableIndex'),
+  listTableVersions: record('listTableVersions'),
+  createTableVersion: record('createTableVersion'),
+  describeTableVersion: record('describeTableVersion'),
+  batchDeleteTableVersions: record('batchDeleteTableVersions'),
+  restoreTable: write('restoreTable'),
+  batchCreateTableVersions: write('batchCreateTableVersions'),
+  batchCommitTables: write('batchCommitTables'),
+  listTableTags: record('listTableTags'),
+  getTableTagVersion: record('getTableTagVersion'),
+  createTableTag: record('createTableTag'),
+  updateTableTag: record('updateTableTag'),
+  deleteTableTag: record('deleteTableTag'),
   listTableBranches: 'unsupported',
   createTableBranch: 'unsupported',
   deleteTableBranch: 'unsupported',
-  describeTransaction,
-  alterTransaction,
-  createMaterializedView: lazyWriteHandler('createMaterializedView'),
-  refreshMaterializedView: lazyWriteHandler('refreshMaterializedView'),
-  describeMaterializedView: lazyWriteHandler('describeMaterializedView'),
-  listMaterializedViews: lazyWriteHandler('listMaterializedViews'),
-  dropMaterializedView: lazyWriteHandler('dropMaterializedView'),
-  listJobs: lazyWriteHandler('listJobs'),
-  describeJob: lazyWriteHandler('describeJob'),
-  cancelJob: lazyWriteHandler('cancelJob'),
-  prewarmTableIndex,
-  prewarmTable,
-  fetchTableBlobs,
-  getTableLsmWriteSpec,
-  getTableLsmStats,
+  describeTransaction: record('describeTransaction'),
+  alterTransaction: record('alterTransaction'),
+  createMaterializedView: write('createMaterializedView'),
+  refreshMaterializedView: write('refreshMaterializedView'),
+  describeMaterializedView: write('describeMaterializedView'),
+  listMaterializedViews: write('listMaterializedViews'),
+  dropMaterializedView: write('dropMaterializedView'),
+  listJobs: write('listJobs'),
+  describeJob: write('describeJob'),
+  cancelJob: write('cancelJob'),
+  prewarmTableIndex: record('prewarmTableIndex'),
+  prewarmTable: record('prewarmTable'),
+  fetchTableBlobs: record('fetchTableBlobs'),
+  getTableLsmWriteSpec: record('getTableLsmWriteSpec'),
+  getTableLsmStats: record('getTableLsmStats'),
 }
 
 /** Checks a call before its handler runs. Throws an error to refuse the call. */

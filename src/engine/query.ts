@@ -15,7 +15,6 @@ import { type MaybePromise, type TaskStream, whenResolved } from '../primitives/
 import type { Handler, HandlerOptions, Request } from '../protocol/calls.js'
 import { binding, hasExpressions } from '../query/binding.js'
 import { countMatching } from '../query/count.js'
-import { narrowedToEnds } from '../query/ends.js'
 import { beginScan, executePlan, type Scan } from '../query/execute.js'
 import type { Plan } from '../query/plan.js'
 import { planQuery } from '../query/plan-query.js'
@@ -28,6 +27,7 @@ import { holdsText } from '../table/text-column.js'
 import { answered } from './answered.js'
 
 const importFilter = lazyImport(() => import('../query/bind-table-filter.js'))
+const importEnds = lazyImport(() => import('../query/ends.js'))
 const importExplain = lazyImport(() => import('../query/explain.js'))
 const importAnalyze = lazyImport(() => import('../query/analyze.js'))
 
@@ -120,7 +120,8 @@ function planIn(
       texts: awaitedTexts.length === 0 ? reader.textIndexes : [...reader.textIndexes, ...awaitedTexts],
       analyzer: options => source.analyzers.open(options),
     })
-    return narrowedToEnds(plan, reader, pacer, guess)
+    if (plan.order.length === 0 && plan.grouping === null) return plan
+    return whenResolved(importEnds(), ({ narrowedToEnds }) => narrowedToEnds(plan, reader, pacer, guess))
   })
 }
 

@@ -37,7 +37,7 @@ import { bindOperations } from './handlers.js'
  * from its beginning. From the second attempt on, transactions of this process wait for each other, and other calls of
  * this process back off from the tables that the last attempt read. Throws `ConcurrentModification` after 20 attempts.
  */
-export function runTransaction<T>(
+export async function runTransaction<T>(
   engine: Engine,
   work: (tx: Namespace) => Promise<T>,
   { signal }: CallOptions,
@@ -48,17 +48,14 @@ export function runTransaction<T>(
     draft = new Draft(engine, engine.root.state)
     return engine.retained.underWay.run(draft.head, () => attemptOn(engine, draft!, work, signal))
   }
-  const runUntilCommitted = async () => {
-    const { result } = await commitOptimistically(engine, attempt, {
-      subject: 'data that the transaction read',
-      tables: () => draft?.tables() ?? [],
-      signal,
-      urgentAttempt: 2,
-      queue: 'transactions',
-    })
-    return result
-  }
-  return engine.running.transactions.run(runUntilCommitted)
+  const { result } = await commitOptimistically(engine, attempt, {
+    subject: 'data that the transaction read',
+    tables: () => draft?.tables() ?? [],
+    signal,
+    urgentAttempt: 2,
+    queue: 'transactions',
+  })
+  return result
 }
 
 /**

@@ -3,7 +3,7 @@ import type { TableSchema } from '../manifest/table-schema.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
 import { bindFilter } from '../sql/binding/bind.js'
-import type { BoundExpression } from '../sql/bound.js'
+import type { BoundExpression } from '../sql/bound-expression.js'
 import { parametersOf } from './plan-query.js'
 import { sourceSchema } from './source.js'
 

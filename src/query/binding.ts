@@ -5,13 +5,14 @@
 import { assert } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
-import type * as bind from '../sql/binding/bind.js'
+import type { BindOptions } from '../sql/binding/bind.js'
+import type * as expressions from './expressions.js'
 
-/** The functions that bind expressions. */
-export type Binding = Pick<typeof bind, 'bindFilter' | 'bindExpression' | 'bindCondition'>
+/** The functions that plan expressions. */
+export type Binding = typeof expressions
 
 /** Load the binder. */
-export const binding = lazyImport(() => import('../sql/binding/bind.js'))
+export const binding = lazyImport(() => import('./expressions.js'))
 
 /** Return whether a query may have expressions. An `order_by` name with a special character may be an expression. */
 export function hasExpressions({ filter, columns, group_by, order_by }: QueryRequest): boolean {
@@ -23,7 +24,7 @@ export function hasExpressions({ filter, columns, group_by, order_by }: QueryReq
   )
 }
 
-export interface BindingOptions extends bind.BindOptions {
+export interface BindingOptions extends BindOptions {
   /** The loaded binder. Null for a query without expressions. */
   readonly binding: Binding | null
 }

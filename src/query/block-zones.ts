@@ -10,8 +10,11 @@
 import type { Batch, Column } from '../arrow/column.js'
 import { stretchRows } from '../arrow/file-layout.js'
 import { sliceColumn } from '../arrow/slice.js'
-import { type Bound, type BoundExpression, type ColumnNode, columnsOf } from '../sql/bound.js'
-import { type KnownColumn, possibleTruth } from '../sql/zones/prune.js'
+import type { Bound } from '../sql/bound.js'
+import { type BoundExpression, columnsOf } from '../sql/bound-expression.js'
+import type { ColumnNode } from '../sql/column-node.js'
+import type { KnownColumn } from '../sql/zones/prune.js'
+import { possibleTruth } from '../sql/zones/pruning.js'
 import type { StretchZones } from '../sql/zones/stretches.js'
 import { type Zone, zoneOf } from '../sql/zones/zone.js'
 

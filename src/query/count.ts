@@ -2,7 +2,7 @@
 import type { Fragment } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { streamTask } from '../primitives/task.js'
-import type { BoundExpression } from '../sql/bound.js'
+import type { BoundExpression } from '../sql/bound-expression.js'
 import type { TableReader } from '../table/table-reader.js'
 import {
   candidateFragments,

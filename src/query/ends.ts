@@ -6,11 +6,15 @@
 import type { ScalarKind } from '../indexes/scalar/probe.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { MaybePromise } from '../primitives/task.js'
-import { type Bound, BoundExpression, type ColumnNode, CompareNode, IsNode, LogicNode } from '../sql/bound.js'
+import { type Bound, CompareNode, IsNode, LogicNode } from '../sql/bound.js'
+import { BoundExpression } from '../sql/bound-expression.js'
+import type { ColumnNode } from '../sql/column-node.js'
+import { evaluating } from '../sql/evaluation.js'
 import { noChance } from '../sql/functions/call.js'
 import { LiteralNode } from '../sql/values/literal-node.js'
 import type { Scalar } from '../sql/values/scalar.js'
 import { valueType } from '../sql/values/types.js'
+import { pruning } from '../sql/zones/pruning.js'
 import type { IndexReader } from '../table/table-index.js'
 import type { TableReader } from '../table/table-reader.js'
 import { countMatching } from './count.js'
@@ -66,6 +70,9 @@ async function narrowed(
   const path = ends.column.path.join('\0')
   const index = reader.indexes.find(each => sortedKinds.includes(each.kind) && each.path.join('\0') === path)
   if (index === undefined) return plan
+  // The plan may have no expression of the caller, so the binder may not have loaded the evaluation of the conditions.
+  await evaluating()
+  await pruning()
   const limit = reader.liveRows * most
   for (let rank = Math.max(spare.least, spare.factor * ends.enough); rank <= limit; rank *= growth) {
     const conditions = await conditionsAt(ends, index, rank, pacer)

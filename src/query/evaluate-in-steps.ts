@@ -3,7 +3,7 @@ import type { Batch, Column } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
 import { sliceBatch } from '../arrow/slice.js'
 import type { Pacer } from '../primitives/pacer.js'
-import type { BoundExpression } from '../sql/bound.js'
+import type { BoundExpression } from '../sql/bound-expression.js'
 import { evaluate } from '../sql/evaluate.js'
 import { inSteps, Steps } from './steps.js'
 

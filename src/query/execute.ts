@@ -18,16 +18,19 @@ import {
 import { afterKey } from '../protocol/session-shapes.js'
 import { valueType } from '../sql/values/types.js'
 import type { TableReader } from '../table/table-reader.js'
-import { Grouper, seedOf } from './group.js'
-import { groupRows } from './group-rows.js'
 import { highlightsField } from './highlight-field.js'
 import { joinHits, type RowHits, regrouped, sliceHits } from './hits.js'
 import type { Meter } from './meter.js'
-import { orderedRows, sortedBatches } from './ordered.js'
 import { type Grouping, isRanked, type Plan, type VectorSearch } from './plan.js'
 import { chunkRows, evaluated, foundRows, namesOf, type Run, rankedRows, stepsOf } from './run.js'
+import { seedOf } from './seed.js'
 import { queryIndexColumn, queryIndexField, RowSource } from './source.js'
 import { inSteps } from './steps.js'
+
+const ordering = lazyImport(() => import('./ordered.js'))
+const grouping = lazyImport(() => import('./group-rows.js'))
+const distinguishing = lazyImport(() => import('./group.js'))
+const highlighting = lazyImport(() => import('./highlight-rows.js'))
 
 /** The complete answer of a query. */
 interface QueryResult {
@@ -48,18 +51,20 @@ export async function executePlan(
   clock: Clock,
   meter: Meter | null = null,
 ): Promise<QueryResult> {
-  const { search, grouping, distinct } = plan
+  const { search, distinct } = plan
   const run = runOf(plan, reader, other, pacer, clock, meter)
   const schema = schemaOf(plan)
   const batches: Batch[] = []
   if (distinct) {
     const distinct = () => distinctRows(run, schema)
     const unique = await (meter === null ? distinct() : meter.within('distinct', distinct, rowsIn))
+    const { sortedBatches } = await ordering()
     for await (const batch of streamTask(sortedBatches(run, unique, plan.order))) batches.push(batch)
     return { schema: unique.schema, batches }
   }
-  if (grouping !== null) {
-    const groups = await groupsOf(run, grouping)
+  if (plan.grouping !== null) {
+    const groups = await groupsOf(run, plan.grouping)
+    const { sortedBatches } = await ordering()
     for await (const piece of streamTask(sortedBatches(run, groups, plan.order))) {
       batches.push(await projected(run, piece, schema))
     }
@@ -210,8 +215,6 @@ function* rowsInGroups(run: Run, schema: Schema, owned: boolean): TaskStream<Bat
   }
 }
 
-const highlighting = lazyImport(() => import('./highlight-rows.js'))
-
 async function highlighted(rows: Batch, run: Run, hits: RowHits): Promise<Batch> {
   const { withHighlights } = await highlighting()
   return withHighlights(rows, run, hits)
@@ -302,7 +305,10 @@ function* windowOf(run: Run): TaskStream<RowHits> {
   const enough = offset + limit
   // `stepsOf([])`: do not learn step sizes for an expression here. The time until the consumer's next request includes
   // the time in which the consumer computes the output, so it is not the cost of an expression.
-  const rows = order.length > 0 ? orderedRows(run, enough) : foundRows(run, run.names, stepsOf([]), enough)
+  const rows =
+    order.length > 0
+      ? (yield* wait(ordering())).orderedRows(run, enough)
+      : foundRows(run, run.names, stepsOf([]), enough)
   let skip = offset
   let want = limit
   for (const hits of rows) {
@@ -319,9 +325,10 @@ function* windowOf(run: Run): TaskStream<RowHits> {
   }
 }
 
-function groupsOf(run: Run, grouping: Grouping): Promise<Batch> {
+async function groupsOf(run: Run, planned: Grouping): Promise<Batch> {
   const { meter } = run.source
-  const groups = () => groupRows(run, grouping)
+  const { groupRows } = await grouping()
+  const groups = () => groupRows(run, planned)
   return meter === null ? groups() : meter.within('aggregate', groups, rowsIn)
 }
 
@@ -386,6 +393,7 @@ function* outputBatch(
  */
 async function distinctRows(run: Run, schema: Schema): Promise<Batch> {
   const { plan, pacer, seed, window } = run
+  const { Grouper } = await distinguishing()
   const grouper = new Grouper(
     schema.fields.map(({ type }) => type),
     seed,
@@ -401,9 +409,9 @@ async function distinctRows(run: Run, schema: Schema): Promise<Batch> {
 }
 
 async function* rowsToDeduplicate(run: Run, schema: Schema): AsyncGenerator<Batch> {
-  const { grouping, output } = run.plan
-  if (grouping !== null) {
-    const groups = await groupsOf(run, grouping)
+  const { output } = run.plan
+  if (run.plan.grouping !== null) {
+    const groups = await groupsOf(run, run.plan.grouping)
     for (let from = 0; from < groups.length; from += chunkRows) {
       const piece = sliceBatch(groups, from, Math.min(chunkRows, groups.length - from))
       yield projected(run, piece, schema)

@@ -8,6 +8,7 @@
  */
 import type { Batch } from '../arrow/column.js'
 import { sliceBatch } from '../arrow/slice.js'
+import { lazyImport } from '../lazy-import.js'
 import type { Fragment } from '../manifest/layout.js'
 import { liveRows } from '../manifest/layout.js'
 import { Bitset } from '../primitives/bitset.js'
@@ -16,13 +17,14 @@ import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import { type MaybePromise, runTask, type Task, type TaskStream, wait } from '../primitives/task.js'
-import type { BoundExpression, ColumnNode } from '../sql/bound.js'
-import { selectRows } from '../sql/evaluate.js'
-import { possibleTruth } from '../sql/zones/prune.js'
+import type { BoundExpression } from '../sql/bound-expression.js'
+import type { ColumnNode } from '../sql/column-node.js'
+import { selectRows } from '../sql/evaluation.js'
+import { possibleTruth } from '../sql/zones/pruning.js'
 import type { Zone } from '../sql/zones/zone.js'
 import type { Part } from '../table/table-reader.js'
 import { BlockZones, type Run, type Stretches, stretchesOf, stretchesWithin } from './block-zones.js'
-import { type Choice, choose, offersFor } from './choose-probes.js'
+import type { Choice } from './choose-probes.js'
 import { noComputedColumns } from './hits.js'
 import {
   countNamed,
@@ -33,9 +35,12 @@ import {
   splitByNames,
 } from './named-rows.js'
 import { gathering, lookingAtZones, scanning } from './probe-costs.js'
-import { ProbedRows } from './probed-rows.js'
+import type { ProbedRows } from './probed-rows.js'
 import { type RowSource, rowIdField, rowOffsetField } from './source.js'
 import { inSteps, Steps, wordRows } from './steps.js'
+
+const choosing = lazyImport(() => import('./choose-probes.js'))
+const probing = lazyImport(() => import('./probed-rows.js'))
 
 /** A part that may have matching rows. */
 interface Candidate {
@@ -106,6 +111,7 @@ function* preparingFilter(
   const choice = yield* choiceFor(source, split, range, pacer)
   if (choice === null || choice.used.length === 0) return { named, rest, probed: null, residual: rest }
   const probes = choice.used.map(({ conjunct }) => conjunct.probes)
+  const { ProbedRows } = yield* wait(probing())
   const probed = yield* ProbedRows.find(probes, source.reader, pacer, source.meter)
   return { named, rest, probed, residual: choice.residual }
 }
@@ -120,6 +126,7 @@ export function* choiceFor(
   const { reader } = source
   const { named, rest } = split
   if (rest === null || reader.indexes.length === 0) return null
+  const { choose, offersFor } = yield* wait(choosing())
   const offers = yield* offersFor(rest, reader, pacer)
   if (offers.length === 0) return null
   const all = fragments ?? reader.layout.fragments

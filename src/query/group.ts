@@ -4,7 +4,6 @@ import { concatColumns } from '../arrow/concat.js'
 import { emptyColumn } from '../arrow/fill.js'
 import { takeColumn } from '../arrow/take.js'
 import type { DataType } from '../arrow/types.js'
-import type { Clock } from '../primitives/clock.js'
 import { decoded } from '../sql/kernels/dictionary.js'
 import { prefixBytes } from '../sql/kernels/sort-texts.js'
 import { valueType } from '../sql/values/types.js'
@@ -112,11 +111,6 @@ export class Grouper {
     }
     this.#slots = slots
   }
-}
-
-/** Return an unpredictable seed for groupers. */
-export function seedOf(clock: Clock): number {
-  return Math.floor(clock.random() * 2 ** 32)
 }
 
 /** Hash every row of a batch. */

@@ -2,7 +2,8 @@
 import type { Schema } from '../arrow/types.js'
 import { columnNotFound, SheafError } from '../errors.js'
 import { pathTo, resolveColumn } from '../sql/binding/names.js'
-import { BoundExpression, type ColumnNode } from '../sql/bound.js'
+import { BoundExpression } from '../sql/bound-expression.js'
+import type { ColumnNode } from '../sql/column-node.js'
 import type { Chance } from '../sql/functions/call.js'
 import { parseExpression } from '../sql/syntax/parse.js'
 

@@ -2,11 +2,13 @@
  * Finds rows by conditions on row numbers: `_rowid` and `_rowoffset`. These conditions select rows before any column is
  * read. Rows that they allow are called named rows.
  */
+import { assert } from '../errors.js'
 import type { Fragment } from '../manifest/layout.js'
 import { Bitset } from '../primitives/bitset.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { type Task, wait } from '../primitives/task.js'
-import { type Bound, type BoundExpression, LogicNode } from '../sql/bound.js'
+import type { Bound } from '../sql/bound.js'
+import type { BoundExpression } from '../sql/bound-expression.js'
 import type { Scalar } from '../sql/values/scalar.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import { rowIdField, rowOffsetField } from './source.js'
@@ -68,7 +70,9 @@ export function withConditions(
   conditions: readonly Bound[],
 ): BoundExpression | null {
   if (conditions.length === 0) return null
-  return filter.withExpr(conditions.length === 1 ? conditions[0]! : new LogicNode('and', conditions))
+  if (conditions.length === 1) return filter.withExpr(conditions[0]!)
+  assert(filter.expr.kind === 'and', 'a filter with several conditions is an AND')
+  return filter.withExpr(filter.expr.withOperands(conditions))
 }
 
 /**

@@ -19,22 +19,16 @@ import {
 } from '../errors.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
-import {
-  type AggregateCall,
-  aggregateOption,
-  aggregateType,
-  containsAggregate,
-  replaceNames,
-  splitAggregates,
-} from '../sql/binding/aggregates.js'
+import type { AggregateCall } from '../sql/binding/aggregates.js'
 import { hasColumn } from '../sql/binding/names.js'
-import { type Bound, type BoundExpression, ColumnNode } from '../sql/bound.js'
+import type { Bound } from '../sql/bound.js'
+import type { BoundExpression } from '../sql/bound-expression.js'
+import { ColumnNode } from '../sql/column-node.js'
 import type { Chance } from '../sql/functions/call.js'
-import { printBound } from '../sql/print.js'
 import { parseExpression } from '../sql/syntax/parse.js'
 import type { Expr } from '../sql/syntax/syntax.js'
 import { isOrdered, valueType } from '../sql/values/types.js'
-import { type BindingOptions, bindingOf } from './binding.js'
+import { type Binding, type BindingOptions, bindingOf } from './binding.js'
 import { inColumn } from './in-column.js'
 import { columnExpression, namedColumn } from './named-column.js'
 import type { Aggregate, Grouping, OrderKey, OutputColumn } from './plan.js'
@@ -68,7 +62,8 @@ export function planOutput(
 ): PlannedOutput {
   const source = sourceSchema(schema, by)
   const aliases = aliasesOf(request)
-  const isGrouped = request.group_by !== undefined || aliases.some(({ tree }) => containsAggregate(tree))
+  const isGrouped =
+    request.group_by !== undefined || aliases.some(({ tree }) => bindingOf(options).containsAggregate(tree))
   refuseIgnored(request, isGrouped)
   const { grouping, output, readable } = isGrouped
     ? planGroups(request, aliases, source, options, chance)
@@ -196,7 +191,7 @@ function planRows(
   const readable = (name: string) => {
     const tree = orderTree(name, source)
     if (tree === null) return columnExpression(namedColumn(name, source), chance)
-    return bound(withAliases(tree, aliases, source), name, source, options)
+    return bound(withAliases(tree, aliases, source, options), name, source, options)
   }
   const planColumns = () => outputOfRows(request, schema, aliases, by, options, chance)
   const output = aliases.length > 0 ? planColumns() : cachedOutput(request, source, planColumns)
@@ -320,6 +315,8 @@ function planGroups(
       hint: "select the keys and aggregates: { city: 'city', total: 'sum(price)' }",
     })
   }
+  const { bindCondition, printBound, splitAggregates } = bindingOf(options)
+  const overKeys = (node: Bound) => replaceKeys(node, keys, printBound)
   const prefix = freshPrefix(source)
   const keys = (request.group_by ?? []).map((text, i) => {
     const value = bound(keyTree(text, aliases, source), text, source, options)
@@ -337,7 +334,7 @@ function planGroups(
     return { name, tree: split.expr }
   })
   const splitMore = (tree: Expr): Expr => {
-    const split = splitAggregates(withAliases(tree, aliases, source), calls, prefix)
+    const split = splitAggregates(withAliases(tree, aliases, source, options), calls, prefix)
     calls = split.aggregates
     return split.expr
   }
@@ -352,7 +349,7 @@ function planGroups(
   const made: Schema = { fields: [...keys, ...aggregates].map(({ field }) => field) }
   const results = made.fields.map(field => field.name)
   const overGroups = (value: BoundExpression, what: string): BoundExpression => {
-    const replaced = value.withExpr(overKeys(value.expr, keys))
+    const replaced = value.withExpr(overKeys(value.expr))
     const stray = replaced.columns.find(column => !results.includes(column))
     if (stray === undefined) return replaced
     throw invalidInput(
@@ -369,16 +366,14 @@ function planGroups(
     if (tree !== undefined) {
       return overGroups(bound(tree, name, withAggregates, options), `the order ${quote(name)}`)
     }
-    const expr = overKeys(namedColumn(name, source), keys)
+    const expr = overKeys(namedColumn(name, source))
     if (expr.kind === 'column' && results.includes(expr.path[0]!)) return columnExpression(expr, chance)
     throw invalidInput(
       `the order names ${quote(name)}, which is neither a column of the answer nor a key of the groups`,
     )
   }
   const condition =
-    having === null
-      ? null
-      : bindingOf(options).bindCondition(having, withAggregates, 'having takes a condition', options)
+    having === null ? null : bindCondition(having, withAggregates, 'having takes a condition', options)
   return {
     grouping: {
       keys: keys.map(({ field, value }) => ({ field, value })),
@@ -395,9 +390,9 @@ function plannedAggregates(
   source: Schema,
   options: BindingOptions,
 ): readonly Aggregate[] {
+  const { aggregateOption, aggregateType, bindCondition, printBound } = bindingOf(options)
   const filters = new Map<string, BoundExpression>()
   const filterOf = (tree: Expr, fn: string): BoundExpression => {
-    const { bindCondition } = bindingOf(options)
     const condition = inColumn(fn, () => bindCondition(tree, source, 'FILTER takes a condition', options))
     const printed = printBound(condition.expr)
     const known = filters.get(printed) ?? condition
@@ -440,12 +435,16 @@ function keyTree(text: string, aliases: readonly Alias[], source: Schema): Expr 
 }
 
 /** Replace every subexpression that equals a key by the column of the key. `printed`: SQL text of the key. */
-function overKeys(node: Bound, keys: readonly { readonly field: Field; readonly printed: string }[]): Bound {
+function replaceKeys(
+  node: Bound,
+  keys: readonly { readonly field: Field; readonly printed: string }[],
+  print: Binding['printBound'],
+): Bound {
   if (node.kind === 'literal') return node
-  const printed = printBound(node)
+  const printed = print(node)
   const key = keys.find(candidate => candidate.printed === printed)
   if (key !== undefined) return new ColumnNode([key.field.name], key.field.type)
-  return node.withOperands(node.operands.map(operand => overKeys(operand, keys)))
+  return node.withOperands(node.operands.map(operand => replaceKeys(operand, keys, print)))
 }
 
 // ---- order
@@ -469,8 +468,8 @@ function orderTree(name: string, source: Schema): Expr | null {
 }
 
 /** Replace the names of selected columns in an expression by the expressions of these columns. */
-function withAliases(tree: Expr, aliases: readonly Alias[], source: Schema): Expr {
-  return replaceNames(tree, name => {
+function withAliases(tree: Expr, aliases: readonly Alias[], source: Schema, options: BindingOptions): Expr {
+  return bindingOf(options).replaceNames(tree, name => {
     const exact = aliases.find(alias => alias.name === name)
     if (exact !== undefined || hasColumn(name, source)) return exact?.tree
     const similar = aliases.filter(alias => alias.name.toLowerCase() === name.toLowerCase())

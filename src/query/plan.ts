@@ -14,7 +14,7 @@ import type { Field, Schema } from '../arrow/types.js'
 import type { Effort } from '../indexes/vector/segment.js'
 import type { Metric } from '../kernels/metric.js'
 import type { AggregateFunction } from '../sql/binding/aggregates.js'
-import type { BoundExpression } from '../sql/bound.js'
+import type { BoundExpression } from '../sql/bound-expression.js'
 import type { VectorField } from '../table/vector-column.js'
 import type { Fusion, Highlighting, TextSearch } from './text-plan.js'
 

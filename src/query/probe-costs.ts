@@ -4,7 +4,8 @@
  * characters in random order. Numbers in parentheses are single measurements.
  */
 import type { ScalarKind } from '../indexes/scalar/probe.js'
-import { type Bound, columnsOf } from '../sql/bound.js'
+import type { Bound } from '../sql/bound.js'
+import { columnsOf } from '../sql/bound-expression.js'
 
 /** Fixed cost of an index lookup, including the estimate before it (6,000 for the estimate, 2,000 for the lookup). */
 const probe = 10_000

@@ -10,15 +10,8 @@
 import type { ProbeEnd, ScalarProbe } from '../indexes/scalar/probe.js'
 import { probesOfKind } from '../indexes/scalar/probe.js'
 import { isNew, negated } from '../sql/binding/logic.js'
-import {
-  type Bound,
-  type ColumnNode,
-  CompareNode,
-  type InNode,
-  IsNode,
-  type LikeNode,
-  LogicNode,
-} from '../sql/bound.js'
+import { type Bound, CompareNode, type InNode, IsNode, type LikeNode, LogicNode } from '../sql/bound.js'
+import type { ColumnNode } from '../sql/column-node.js'
 import { printShort } from '../sql/print.js'
 import type { Scalar } from '../sql/values/scalar.js'
 import { orderOfScalars } from '../sql/values/scalar-order.js'

@@ -4,15 +4,13 @@ import { assert } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { type MaybePromise, runTask, type Task, type TaskStream, wait } from '../primitives/task.js'
-import type { BoundExpression } from '../sql/bound.js'
-import { evaluate, selectRows } from '../sql/evaluate.js'
+import type { BoundExpression } from '../sql/bound-expression.js'
+import { evaluate, selectRows } from '../sql/evaluation.js'
 import type { Part } from '../table/table-reader.js'
 import { candidates, matchingRows } from './filter.js'
-import { fused } from './fuse.js'
 import { inRowOrder, noComputedColumns, pickHits, type RowHits, sliceHits } from './hits.js'
 import { isRanked, type Plan } from './plan.js'
 import { searchExact } from './search-exact.js'
-import { searchNear } from './search-near.js'
 import type { RowSource } from './source.js'
 import { inSteps, Steps } from './steps.js'
 import { rowPlace } from './text-rows.js'
@@ -33,7 +31,9 @@ export interface Run {
   readonly window: { readonly offset: number; readonly limit: number }
 }
 
+const searchingNear = lazyImport(() => import('./search-near.js'))
 const searchingText = lazyImport(() => import('./search-text.js'))
+const fusing = lazyImport(() => import('./fuse.js'))
 
 /** Maximum number of rows per step, and of rows in most batches. */
 export const chunkRows = 16 * 1024
@@ -123,7 +123,7 @@ function* rankingTask(plan: Plan, source: RowSource, pacer: Pacer): Task<RowHits
   const wanted = fusion?.candidates ?? to
   let near: RowHits | null = null
   if (search !== null) {
-    const find = search.index === null ? searchExact : searchNear
+    const find = search.index === null ? searchExact : (yield* wait(searchingNear())).searchNear
     const nearest = () => find(search, before, wanted, source, pacer)
     near = yield* wait(meter === null ? nearest() : meter.within('nearest', nearest, rowsIn))
   }
@@ -135,6 +135,7 @@ function* rankingTask(plan: Plan, source: RowSource, pacer: Pacer): Task<RowHits
     if (near !== null && fusion !== null) {
       // A filter after the search needs all rows that either search returned.
       const most = after === null ? to : Number.POSITIVE_INFINITY
+      const { fused } = yield* wait(fusing())
       found = yield* fused(near, found, fusion, most, reader, pacer)
     }
   }

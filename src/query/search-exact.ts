@@ -5,19 +5,21 @@
 import { searchSegment } from '../kernels/exact.js'
 import { chooseHits } from '../kernels/exact-plain.js'
 import type { Hits } from '../kernels/nearest.js'
+import { lazyImport } from '../lazy-import.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { RowSet } from '../primitives/row-set.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
 import { type MaybePromise, runTask, type Task, type TaskStream, wait } from '../primitives/task.js'
-import type { BoundExpression } from '../sql/bound.js'
+import type { BoundExpression } from '../sql/bound-expression.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import type { VectorField, Vectors } from '../table/vector-column.js'
 import type { VectorIndexReader } from '../table/vector-index.js'
 import { candidates, passingRows } from './filter.js'
 import { mergeHits, Parts, type RankedHits, type RowHits, ranked, searchColumns } from './hits.js'
-import { maxSims } from './max-sim.js'
 import type { VectorSearch } from './plan.js'
 import type { RowSource } from './source.js'
+
+const measuringLists = lazyImport(() => import('./max-sim.js'))
 
 /**
  * Return the `limit` nearest live rows that pass `filter`, have a vector, and whose distance is within the bounds of
@@ -146,6 +148,7 @@ export class FoundRows {
       }
     } else {
       const among = at === null ? rows : RowSet.all(at.length)
+      const { maxSims } = yield* wait(measuringLists())
       const measured = yield* wait(maxSims(vectors, among, multi, metric, meter, pacer))
       const { distances } = measured
       const offsets = at === null ? measured.offsets : measured.offsets.map(row => at[row]!)

@@ -4,7 +4,7 @@
  * steps are short, and the size of later steps adapts to the measured times.
  */
 import type { Pacer } from '../primitives/pacer.js'
-import type { BoundExpression } from '../sql/bound.js'
+import type { BoundExpression } from '../sql/bound-expression.js'
 
 /** Maximum estimated nanoseconds of a step. */
 const stepCost = 3_000_000

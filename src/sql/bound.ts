@@ -10,18 +10,18 @@
  */
 import type { Column } from '../arrow/column.js'
 import type { DataType } from '../arrow/types.js'
+import type { ColumnNode } from './column-node.js'
 import {
   arithmeticWeight,
   type Cost,
   callWeight,
   castWeight,
   comparisonWeight,
-  costOfColumn,
   costWith,
   lookupWeight,
   type OwnCost,
 } from './cost.js'
-import type { Callee, Chance } from './functions/call.js'
+import type { Callee } from './functions/call.js'
 import { isLossless } from './kernels/cast.js'
 import { compileLike, type LikePattern, withBackslash } from './kernels/like.js'
 import { type Members, membersOf } from './kernels/members.js'
@@ -32,30 +32,6 @@ import type { LiteralNode } from './values/literal-node.js'
 import type { Scalar } from './values/scalar.js'
 import { orderBetween, sortedScalars } from './values/scalar-order.js'
 import { boolType, valueType } from './values/types.js'
-
-/** A column, or a field inside a struct. `path` has one name for a column. `type` may be a dictionary type. */
-export class ColumnNode {
-  readonly kind = 'column'
-  readonly path: readonly string[]
-  readonly type: DataType
-
-  constructor(path: readonly string[], type: DataType) {
-    this.path = path
-    this.type = type
-  }
-
-  get operands(): readonly Bound[] {
-    return []
-  }
-
-  get cost(): Cost {
-    return costOfColumn
-  }
-
-  withOperands(): ColumnNode {
-    return this
-  }
-}
 
 /** A node that computes its value from other nodes. */
 abstract class OperationNode {
@@ -519,56 +495,3 @@ export type Operation =
   | CallNode
 
 export type Bound = LiteralNode | ColumnNode | Operation
-
-/** The result of binding an expression. */
-export class BoundExpression {
-  readonly expr: Bound
-  /** Top-level columns that the expression reads, in order of first use. */
-  readonly columns: readonly string[]
-  /** The source of randomness for `random()` and `uuid()`. */
-  readonly chance: Chance
-  /**
-   * Warnings for the caller about text that may be a mistake. For example, a double-quoted name was read as a string.
-   */
-  readonly warnings: readonly string[]
-  /**
-   * The number of rows of the last step, which takes a few milliseconds (query/steps.ts). Null before the first
-   * evaluation.
-   */
-  stepRows: number | null = null
-
-  constructor(expr: Bound, chance: Chance, warnings: readonly string[] = []) {
-    this.expr = expr
-    this.columns = columnsOf(expr)
-    this.chance = chance
-    this.warnings = warnings
-  }
-
-  get type(): DataType {
-    return this.expr.type
-  }
-
-  /** The operands of a top-level AND, or else the expression itself. A row passes a filter if all of them are true. */
-  get conditions(): readonly Bound[] {
-    const { expr } = this
-    return expr.kind === 'and' ? expr.operands : [expr]
-  }
-
-  /**
-   * Return a bound expression with another node, and with the source of randomness and the warnings of this expression.
-   */
-  withExpr(expr: Bound): BoundExpression {
-    return new BoundExpression(expr, this.chance, this.warnings)
-  }
-}
-
-/** Return the top-level columns that a node reads, in order of first use. */
-export function columnsOf(expr: Bound): readonly string[] {
-  const names = new Set<string>()
-  const visit = (node: Bound): void => {
-    if (node.kind === 'column') names.add(node.path[0]!)
-    else node.operands.forEach(visit)
-  }
-  visit(expr)
-  return [...names]
-}

@@ -16,16 +16,8 @@ import { takeColumn } from '../arrow/take.js'
 import { assert } from '../errors.js'
 import { Bitset } from '../primitives/bitset.js'
 import { columnAt, fieldOf } from './batch-columns.js'
-import type {
-  Bound,
-  BoundExpression,
-  CallNode,
-  CaseNode,
-  InNode,
-  LikeNode,
-  LogicNode,
-  Operation,
-} from './bound.js'
+import type { Bound, CallNode, CaseNode, InNode, LikeNode, LogicNode, Operation } from './bound.js'
+import type { BoundExpression } from './bound-expression.js'
 import { type Call, type Chance, noChance } from './functions/call.js'
 import { listElement } from './functions/lists.js'
 import { lowerColumn } from './functions/strings.js'

@@ -16,7 +16,7 @@ import { streamTask } from '../primitives/task.js'
 import { candidatesIn, matchingRows, mayHold, type PreparedFilter, prepareFilter } from '../query/filter.js'
 import { noComputedColumns, type RowHits } from '../query/hits.js'
 import { RowSource, rowOffsetField } from '../query/source.js'
-import type { BoundExpression } from '../sql/bound.js'
+import type { BoundExpression } from '../sql/bound-expression.js'
 import type { TableReader } from '../table/table-reader.js'
 
 /**

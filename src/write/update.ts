@@ -10,7 +10,7 @@ import { parametersOf } from '../query/plan-query.js'
 import { computedFields, rowOffsetField, sourceSchema } from '../query/source.js'
 import { bindAssignment } from '../sql/binding/assign.js'
 import { type BindOptions, bindFilter } from '../sql/binding/bind.js'
-import type { BoundExpression } from '../sql/bound.js'
+import type { BoundExpression } from '../sql/bound-expression.js'
 import { checkSettable } from './maintained.js'
 import type { NewValues } from './rewrite-rows.js'
 

@@ -7,11 +7,11 @@ import type { TableSchema } from '../manifest/table-schema.js'
 import type { Clock } from '../primitives/clock.js'
 import type { ViewQuery } from '../protocol/view-shapes.js'
 import { evaluateInSteps } from '../query/evaluate-in-steps.js'
+import * as expressions from '../query/expressions.js'
 import { planQuery } from '../query/plan-query.js'
 import { namesOf } from '../query/run.js'
 import { rowOffsetField } from '../query/source.js'
-import * as bind from '../sql/binding/bind.js'
-import type { BoundExpression } from '../sql/bound.js'
+import type { BoundExpression } from '../sql/bound-expression.js'
 import { schemaOfTable } from './conform.js'
 import type { NewValues } from './rewrite-rows.js'
 
@@ -44,7 +44,7 @@ export function bindView(
     ...(columns !== undefined && { columns }),
     ...(filter !== undefined && { filter }),
   }
-  const plan = planQuery(request, source, bind, watched)
+  const plan = planQuery(request, source, expressions, watched)
   if (plan.grouping !== null) {
     throw invalidInput(
       'the columns of a view cannot be aggregates, because each row of the view belongs to one row of the source',

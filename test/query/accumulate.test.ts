@@ -8,7 +8,8 @@ import { columnValues } from '../../src/arrow/values.js'
 import { accumulator } from '../../src/query/accumulate.js'
 import type { Aggregate } from '../../src/query/plan.js'
 import { type AggregateFunction, aggregateType } from '../../src/sql/binding/aggregates.js'
-import { BoundExpression, ColumnNode } from '../../src/sql/bound.js'
+import { BoundExpression } from '../../src/sql/bound-expression.js'
+import { ColumnNode } from '../../src/sql/column-node.js'
 import { noChance } from '../../src/sql/functions/call.js'
 
 const int = (bits: 8 | 16 | 32 | 64, signed: boolean): DataType => ({ kind: 'int', bits, signed })

@@ -10,7 +10,8 @@ import { accumulator } from '../../src/query/accumulate.js'
 import type { Aggregate } from '../../src/query/plan.js'
 import { selectRank } from '../../src/query/select-rank.js'
 import { type AggregateFunction, aggregateType } from '../../src/sql/binding/aggregates.js'
-import { BoundExpression, ColumnNode } from '../../src/sql/bound.js'
+import { BoundExpression } from '../../src/sql/bound-expression.js'
+import { ColumnNode } from '../../src/sql/column-node.js'
 import { noChance } from '../../src/sql/functions/call.js'
 
 const float64: DataType = { kind: 'float', bits: 64 }

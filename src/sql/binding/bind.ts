@@ -22,7 +22,10 @@ import {
   unsupported,
 } from '../../errors.js'
 import { type Clock, systemClock } from '../../primitives/clock.js'
-import { type Bound, BoundExpression, LikeNode } from '../bound.js'
+import { type Bound, LikeNode } from '../bound.js'
+import { BoundExpression } from '../bound-expression.js'
+import * as evaluate from '../evaluate.js'
+import { evaluating } from '../evaluation.js'
 import { functionNamed } from '../functions/functions.js'
 import { parseExpression } from '../syntax/parse.js'
 import type {
@@ -42,6 +45,8 @@ import { parseInterval } from '../values/interval.js'
 import { integerLiteral, literalOf, longNumber, numberLiteral } from '../values/literal.js'
 import { LiteralNode } from '../values/literal-node.js'
 import { elementType, intervalType, typeOfName, valueType } from '../values/types.js'
+import * as prune from '../zones/prune.js'
+import { pruning } from '../zones/pruning.js'
 import { aggregateNamed } from './aggregates.js'
 import {
   arithmetic,
@@ -200,6 +205,8 @@ class Binder {
 
   finish(bound: Bound): BoundExpression {
     if (this.#ownsParameters) this.#parameters.checkUsed()
+    evaluating.set(evaluate)
+    pruning.set(prune)
     return new BoundExpression(withoutWrittenForm(bound), this.#clock, this.#warnings)
   }
 

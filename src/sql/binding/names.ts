@@ -2,7 +2,7 @@
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType, Field, Schema } from '../../arrow/types.js'
 import { columnNotFound, cut, invalidInput, quote, type SourceSpan, schemaMismatch } from '../../errors.js'
-import { ColumnNode } from '../bound.js'
+import { ColumnNode } from '../column-node.js'
 import { printName } from '../syntax/print-name.js'
 import type { NamePart } from '../syntax/syntax.js'
 

@@ -3,8 +3,8 @@
  * uses the package re2js. It is loaded when the first pattern that needs it is compiled.
  */
 import { createRequire } from 'node:module'
-import { ErrorCode, invalidInput, quote, SheafError } from '../../errors.js'
-import { externalHint, requiresOf } from '../../primitives/module-files.js'
+import { invalidInput, quote } from '../../errors.js'
+import { requirePackage } from '../../lazy-import.js'
 import { checkLength, plainText, toRe2 } from './regexp-syntax.js'
 
 /** A compiled pattern. */
@@ -35,26 +35,8 @@ type Package = typeof import('re2js')
 let loaded: Package | null = null
 
 function loadPackage(): Package {
-  try {
-    // Keep this form of the call: webpack recognizes it and includes the package in the bundle.
-    return createRequire(import.meta.url)('re2js') as Package
-  } catch {
-    return loadFromBundle()
-  }
-}
-
-/** Load the package if a bundler included this module in a bundle, but not the package. */
-function loadFromBundle(): Package {
-  let cause: unknown
-  for (const load of requiresOf(import.meta.url)) {
-    try {
-      return load('re2js') as Package
-    } catch (error) {
-      cause = error
-    }
-  }
-  const message = 'cannot load the package re2js, which matches regular expressions'
-  throw new SheafError(ErrorCode.ServiceUnavailable, message, { hint: externalHint, cause })
+  const load = () => createRequire(import.meta.url)('re2js')
+  return requirePackage('re2js', 'matches regular expressions', import.meta.url, load)
 }
 
 /**

@@ -12,16 +12,8 @@
  */
 import { ErrorCode, SheafError } from '../../errors.js'
 import { partitionPoint } from '../../primitives/partition-point.js'
-import type {
-  Bound,
-  CallNode,
-  CaseNode,
-  ColumnNode,
-  InNode,
-  LikeNode,
-  LogicNode,
-  Operation,
-} from '../bound.js'
+import type { Bound, CallNode, CaseNode, InNode, LikeNode, LogicNode, Operation } from '../bound.js'
+import type { ColumnNode } from '../column-node.js'
 import { evaluateConstant } from '../evaluate.js'
 import type { CompareOp } from '../syntax/syntax.js'
 import { LiteralNode } from '../values/literal-node.js'
@@ -57,7 +49,7 @@ interface Range {
 }
 
 /** Returns the statistics of a column, or null if there are none. */
-type Known = (column: ColumnNode) => KnownColumn | null
+export type Known = (column: ColumnNode) => KnownColumn | null
 
 const anything: PossibleTruth = { isTrue: true, isFalse: true, isNull: true }
 const onlyNull: PossibleTruth = { isTrue: false, isFalse: false, isNull: true }

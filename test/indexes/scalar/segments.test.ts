@@ -9,15 +9,15 @@ import type { ScalarKind, ScalarProbe } from '../../../src/indexes/scalar/probe.
 import { Pacer } from '../../../src/primitives/pacer.js'
 import {
   type Bound,
-  BoundExpression,
   CallNode,
-  ColumnNode,
   CompareNode,
   InNode,
   IsNode,
   LogicNode,
   NotNode,
 } from '../../../src/sql/bound.js'
+import { BoundExpression } from '../../../src/sql/bound-expression.js'
+import { ColumnNode } from '../../../src/sql/column-node.js'
 import { selectRows } from '../../../src/sql/evaluate.js'
 import { noChance } from '../../../src/sql/functions/call.js'
 import { functionNamed } from '../../../src/sql/functions/functions.js'

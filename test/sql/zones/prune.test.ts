@@ -8,15 +8,9 @@ import { columnValues } from '../../../src/arrow/values.js'
 import { SheafError } from '../../../src/errors.js'
 import { Bitset } from '../../../src/primitives/bitset.js'
 import { bindFilter } from '../../../src/sql/binding/bind.js'
-import {
-  type Bound,
-  type BoundExpression,
-  CaseNode,
-  ColumnNode,
-  CompareNode,
-  InNode,
-  LikeNode,
-} from '../../../src/sql/bound.js'
+import { type Bound, CaseNode, CompareNode, InNode, LikeNode } from '../../../src/sql/bound.js'
+import type { BoundExpression } from '../../../src/sql/bound-expression.js'
+import { ColumnNode } from '../../../src/sql/column-node.js'
 import { evaluate } from '../../../src/sql/evaluate.js'
 import { printBound } from '../../../src/sql/print.js'
 import { LiteralNode } from '../../../src/sql/values/literal-node.js'

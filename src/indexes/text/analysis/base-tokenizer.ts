@@ -93,12 +93,19 @@ function codePointStarts(text: string): Uint32Array {
  * would fail for runs of many millions of characters.
  */
 function runs(identity: string, inside: RegExp, outside: RegExp): BaseTokenizer {
-  const separators = Uint8Array.from({ length: 128 }, (_, code) =>
-    String.fromCharCode(code).search(inside) < 0 ? 1 : 0,
-  )
+  let ascii: AsciiCut = null
   return {
     identity,
-    ascii: { kind: 'runs', separators },
+    // Computed at the first use, because most processes use no tokenizer.
+    get ascii() {
+      ascii ??= {
+        kind: 'runs',
+        separators: Uint8Array.from({ length: 128 }, (_, code) =>
+          String.fromCharCode(code).search(inside) < 0 ? 1 : 0,
+        ),
+      }
+      return ascii
+    },
     cut: (text, take) => {
       for (let position = 0, from = 0; ; position++) {
         const start = next(inside, text, from)
