@@ -146,11 +146,11 @@ export class TailedLog implements CommitLog {
 
   async last(signal?: AbortSignal, after = -1): Promise<number> {
     const file = await this.#files.last(signal, after)
-    const base = (await this.bases(signal)).at(-1)
-    // A file after the base of the newest tail comes after the tail.
-    if (base === undefined || (file > after && file > base)) return file
-    const tail = await this.tail(base)
-    return tail === null ? file : Math.max(file, tail.last)
+    // A tail that was created after the last listing has a base after it.
+    const listed = this.#basesUpTo >= 0 ? this.#bases : await this.bases(signal)
+    const base = Math.max(listed.at(-1) ?? -1, file)
+    const tail = base < 0 ? null : await this.tail(base)
+    return Math.max(file, tail?.last ?? -1)
   }
 
   /** Return the key of the file that contains a slot that was read. */
