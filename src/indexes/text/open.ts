@@ -9,8 +9,8 @@ import type { TextHead } from './build.js'
 import type { Numbers } from './narrow.js'
 import { PageTable } from './page-table.js'
 import type { PageReader } from './pages.js'
-import { openPostings, type TermBytes } from './postings.js'
-import type { NearTerm, Postings, TermEntry, TermMatcher, TextFacts, TextSegment } from './segment.js'
+import { Postings, type PostingsOwner, type TermBytes } from './postings.js'
+import type { NearTerm, TermEntry, TermMatcher, TextFacts, TextSegment } from './segment.js'
 import { Terms } from './terms.js'
 
 /** Maximum number of cached term lookups. When the cache is full, it is cleared. */
@@ -43,7 +43,7 @@ export async function openTextSegment(
   const terms = new Terms(facts.terms, sections, facts.positions)
   const postings = await PageTable.read(file, 'postings', 'postingPages', 0)
   const positions = await PageTable.read(file, 'positions', 'positionPages', postings.count)
-  return new StoredTextSegment(facts, lengths, terms, postings, positions, pages)
+  return new StoredTextSegment({ name: file.name, lengths }, facts, terms, postings, positions, pages)
 }
 
 class StoredTextSegment implements TextSegment {
@@ -54,20 +54,22 @@ class StoredTextSegment implements TextSegment {
   readonly #postings: PageTable
   readonly #positions: PageTable
   readonly #pages: PageReader
+  readonly #owner: PostingsOwner
   /** Cache of term lookups. Every query looks up each term twice: for its weight and for its postings. */
   readonly #lookups = new Map<string, TermEntry | null>()
 
   constructor(
+    owner: PostingsOwner,
     facts: TextFacts,
-    lengths: Numbers,
     terms: Terms,
     postings: PageTable,
     positions: PageTable,
     pages: PageReader,
   ) {
-    this.rows = lengths.length
+    this.rows = owner.lengths.length
     this.facts = facts
-    this.lengths = lengths
+    this.lengths = owner.lengths
+    this.#owner = owner
     this.#terms = terms
     this.#postings = postings
     this.#positions = positions
@@ -117,9 +119,9 @@ class StoredTextSegment implements TextSegment {
     assert(!positions || this.facts.positions, 'a segment without positions cannot return positions')
     const { docs, at, end, positionsAt, positionsEnd } = this.#terms.locate(number)
     const rows = this.#read(this.#postings, at, end, signal)
-    if (!positions) return whenResolved(rows, bytes => openPostings(docs, bytes, null, this.lengths))
+    if (!positions) return whenResolved(rows, bytes => new Postings(docs, bytes, null, this.#owner))
     const positionBytes = this.#read(this.#positions, positionsAt, positionsEnd, signal)
-    const open = (bytes: TermBytes, of: TermBytes) => openPostings(docs, bytes, of, this.lengths)
+    const open = (bytes: TermBytes, of: TermBytes) => new Postings(docs, bytes, of, this.#owner)
     if (!(rows instanceof Promise) && !(positionBytes instanceof Promise)) return open(rows, positionBytes)
     return Promise.all([rows, positionBytes]).then(([bytes, of]) => open(bytes, of))
   }

@@ -2,8 +2,8 @@
 import type { Pacer } from '../../../primitives/pacer.js'
 import { type Task, wait } from '../../../primitives/task.js'
 import { encodePostings } from '../encode-postings.js'
-import { openPostings } from '../postings.js'
-import { newBlockBuffer, type Postings, type TextSegment } from '../segment.js'
+import { newBlockBuffer, Postings } from '../postings.js'
+import type { TextSegment } from '../segment.js'
 
 /** Blocks of postings, and rows, between two checks of the clock. */
 const blocksAtOnce = 64
@@ -103,6 +103,7 @@ class Sum {
       if (pacer.due()) yield pacer.pause()
     }
     const { postings } = yield* encodePostings({ ordinals, frequencies, positions: null, lengths }, pacer)
-    return openPostings(count, { bytes: postings, at: 0, end: postings.length }, null, lengths)
+    const bytes = { bytes: postings, at: 0, end: postings.length }
+    return new Postings(count, bytes, null, { name: 'the terms of a prefix', lengths })
   }
 }
