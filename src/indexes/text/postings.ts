@@ -6,6 +6,7 @@
  * search can find and decode single blocks. Shorter postings are a tail without a directory.
  */
 import { assert, corrupted } from '../../errors.js'
+import { ByteReader } from './byte-reader.js'
 import type { Numbers } from './narrow.js'
 import { blockDocs, packedWords, unpackAscending, unpackFromOne, widthOf } from './packed.js'
 
@@ -263,25 +264,8 @@ export class PostingCursor {
   }
 }
 
-/** Reads varints of up to five bytes. Bytes after the end count as zeros. */
-class Reader {
-  at = 0
-
-  next(bytes: Uint8Array): number {
-    let byte = bytes[this.at++]! | 0
-    if (byte < 128) return byte
-    let value = byte & 127
-    for (let shift = 7; shift < 28; shift += 7) {
-      byte = bytes[this.at++]! | 0
-      value |= (byte & 127) << shift
-      if (byte < 128) return value
-    }
-    return value + (bytes[this.at++]! | 0) * 2 ** 28
-  }
-}
-
 /** The reader of all cursors. They can share it, because no cursor returns between two reads. */
-const reader = new Reader()
+const reader = new ByteReader()
 
 /** Return the u32 at `at`, little-endian. */
 function numberAt(bytes: Uint8Array, at: number): number {

@@ -72,7 +72,7 @@ async function check(segment: TextSegment, texts: readonly Text[], model = model
     identity: 'plain',
   })
   for (const [number, term] of [...model.keys()].sort(byBytes).entries()) {
-    expect(segment.find(term)).toEqual({ number, term, docs: model.get(term)!.size })
+    expect(segment.find(term)).toMatchObject({ number, term, docs: model.get(term)!.size })
     const rows = [...(await termOf(segment, term))]
     expect(rows.map(([row]) => row)).toEqual([...model.get(term)!.keys()])
     const places = [...model.get(term)!.values()]

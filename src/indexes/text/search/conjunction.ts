@@ -2,7 +2,8 @@
  * Searches a segment for rows that match all clauses of a query, and the positions of a phrase.
  *
  * The rarest clause leads: the search reads its rows in order, and looks up each row in the other clauses, by galloping
- * search. As soon as enough rows are found, it uses the upper bounds of the blocks of postings (Ding & Suel, "Faster
+ * search. If the second clause has only a few times as many rows, a filter is faster: the search sets a bit for each row
+ * of a block of the leading term, and tests all rows of the second term in the range of the block. As soon as enough rows are found, it uses the upper bounds of the blocks of postings (Ding & Suel, "Faster
  * top-k document retrieval using block-max indexes", SIGIR 2011). It skips blocks and rows of the leading clause that
  * cannot reach the required score (`Found.least`).
  *
@@ -17,6 +18,9 @@ import { mostRangeBits } from './scratch.js'
 
 /** Blocks of the leading term that are read between two checks of the clock. */
 const blocksAtOnce = 32
+/** The second term is scanned if it has less than this many times the rows of the leading term. */
+const scannedRows = 12
+const filterMask = (1 << (mostRangeBits - 5)) - 1
 /** Number of blocks of the leading term with the highest bounds that are read first. */
 const firstBlocks = 2
 /** Minimum number of blocks of the leading term for which this pays. */
@@ -61,7 +65,13 @@ class Conjunction {
   readonly #norms: SegmentSearch['norms']
   readonly #allowed: Uint32Array | null
   readonly #found: SegmentSearch['found']
-  readonly #touched: Uint32Array
+  /**
+   * A bit for each row of a block of the leading term. All bits are 0 between two calls. In a search by ranges: a bit for
+   * each row of the range.
+   */
+  readonly #filter: Uint32Array
+  /** The second term, if it is scanned and not looked up row by row. */
+  readonly #second: Leaf | null
 
   constructor({ segment, query, norms, allowed, found }: SegmentSearch, clauses: readonly Clause[]) {
     this.#lengths = segment.lengths
@@ -72,7 +82,10 @@ class Conjunction {
     this.#norms = norms
     this.#allowed = allowed === null ? null : allowed.words
     this.#found = found
-    this.#touched = query.scratch.touched
+    this.#filter = query.scratch.touched
+    const [lead, second] = clauses
+    const isScanned = second!.leaves.length === 1 && second!.rows < scannedRows * lead!.rows
+    this.#second = isScanned ? second!.leaves[0]! : null
   }
 
   /** Return the blocks of the only leading term with the highest bounds, ascending. */
@@ -105,7 +118,6 @@ class Conjunction {
     const lead = this.#clauses[0]!.leaves[0]!
     const lengths = this.#lengths
     const norms = this.#norms
-    const allowed = this.#allowed
     const found = this.#found
     /** Upper bound of the score of a row for all other terms. Infinity: it is not needed. */
     let others = Infinity
@@ -115,12 +127,40 @@ class Conjunction {
     }
     lead.load(block)
     const { docs, count } = lead
+    const second = this.#second
+    const filter = this.#filter
     for (let i = 0; i < count; i++) {
       const row = docs[i]!
-      if (allowed !== null && ((allowed[row >>> 5]! >>> (row & 31)) & 1) === 0) continue
+      if (!this.#isAllowed(row)) continue
       lead.at = i
       if (others !== Infinity && others + lead.share(norms.of(lengths[row]!)) < found.least) continue
-      this.#check(row, 1)
+      if (second === null) this.#check(row, 1)
+      else filter[(row >>> 5) & filterMask]! |= 1 << (row & 31)
+    }
+    if (second === null) return
+    lead.at = 0
+    this.#offerFiltered(lead, second)
+    for (let i = 0; i < count; i++) filter[(docs[i]! >>> 5) & filterMask] = 0
+  }
+
+  /** Offer the rows of the second term that are in the filter and in the loaded block of the leading term. */
+  #offerFiltered(lead: Leaf, second: Leaf): void {
+    const filter = this.#filter
+    const from = lead.docs[0]!
+    const to = lead.docs[lead.count - 1]!
+    for (let block = second.reach(from); block < second.blocks; block++) {
+      second.load(block)
+      const { docs, count } = second
+      for (let i = docs[0]! >= from ? 0 : lowerBound(docs, count, from); i < count; i++) {
+        const row = docs[i]!
+        if ((filter[(row >>> 5) & filterMask]! & (1 << (row & 31))) === 0) continue
+        if (row > to) return
+        // Other rows have the same bit.
+        if (!lead.has(row, lead.block) || !this.#isAllowed(row)) continue
+        second.at = i
+        this.#check(row, 2)
+      }
+      if (second.last(block) >= to) return
     }
   }
 
@@ -129,7 +169,7 @@ class Conjunction {
    * ranges.
    */
   visitRange(start: number): void {
-    const touched = this.#touched
+    const touched = this.#filter
     const end = start + (1 << mostRangeBits)
     const found = this.#found
     if (found.hasThreshold && this.#boundOf(0, start, end - 1) < found.least) return
@@ -156,6 +196,11 @@ class Conjunction {
         this.#check(start + (w << 5) + 31 - Math.clz32(low), 0)
       }
     }
+  }
+
+  #isAllowed(row: number): boolean {
+    const allowed = this.#allowed
+    return allowed === null || ((allowed[row >>> 5]! >>> (row & 31)) & 1) === 1
   }
 
   /**
