@@ -105,11 +105,7 @@ class StoredTextSegment implements TextSegment {
     return this.#terms.near(matcher, pacer)
   }
 
-  postings(
-    entry: TermEntry,
-    positions: boolean,
-    signal: AbortSignal | undefined,
-  ): MaybePromise<Postings> {
+  postings(entry: TermEntry, positions: boolean, signal: AbortSignal | undefined): MaybePromise<Postings> {
     return this.#postingsAt((entry as StoredTerm).address, positions, signal)
   }
 

@@ -130,3 +130,51 @@ test('rows with a very high term frequency', () => {
     expect(() => cursor.positions(0)).toThrow('without positions')
   }
 })
+
+test('damaged postings whose checksum fits are refused or read, without a hang', () => {
+  const positions = fc.constantFrom([0], [3, 9], [1, 2, 300, 70_000])
+  const damage = fc.record({
+    at: fc.double({ min: 0, max: 0.9999, noNaN: true }),
+    bits: fc.integer({ min: 1, max: 255 }),
+  })
+  let refused = 0
+  fc.assert(
+    fc.property(
+      fc.constantFrom(1, 90, 128, 300),
+      fc.array(positions, { minLength: 1, maxLength: 5 }),
+      fc.array(damage, { minLength: 1, maxLength: 3 }),
+      fc.boolean(),
+      (count, places, damages, inPositions) => {
+        const rows = rowsOf(new Array(count).fill(5), places)
+        const encodedRows = encoded({
+          ordinals: Uint32Array.from(rows, ({ ordinal }) => ordinal),
+          frequencies: Uint32Array.from(rows, row => row.positions.length),
+          positions: Uint32Array.from(rows.flatMap(row => row.positions)),
+          lengths: new Uint32Array(6 * count).fill(9),
+        })
+        const broken = (inPositions ? encodedRows.positions : encodedRows.postings)!
+        for (const { at, bits } of damages) broken[Math.floor(at * broken.length)]! ^= bits
+        const whole = (bytes: Uint8Array) => ({ bytes, at: 0, end: bytes.length })
+        const owner = { name: 'test', lengths: new Uint32Array(6 * count) }
+        try {
+          const opened = new Postings(
+            count,
+            whole(encodedRows.postings),
+            whole(encodedRows.positions!),
+            owner,
+          )
+          const cursor = opened.cursor()
+          for (let b = 0; b < opened.blocks; b++) {
+            cursor.load(b)
+            for (let i = 0; i < cursor.count; i++) cursor.positions(i)
+          }
+        } catch (error) {
+          expect(error).toMatchObject({ code: 18 })
+          refused++
+        }
+      },
+    ),
+    { numRuns: 500 },
+  )
+  expect(refused).toBeGreaterThan(100)
+})

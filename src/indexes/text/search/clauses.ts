@@ -45,11 +45,7 @@ export interface SegmentSearch {
 const termsAtOnce = 64
 
 /** Open a query. Return null if no row of the segment can match. */
-export function* openClauses(
-  segment: TextSegment,
-  query: SegmentQuery,
-  pacer: Pacer,
-): Task<Clauses | null> {
+export function* openClauses(segment: TextSegment, query: SegmentQuery, pacer: Pacer): Task<Clauses | null> {
   assert(query.kind === 'terms' || segment.facts.positions, 'a phrase query needs a segment with positions')
   const groups = query.kind === 'phrase' ? query.terms.map(term => [term]) : query.groups
   const all = groups.length > 1 && (query.kind === 'phrase' || query.all)

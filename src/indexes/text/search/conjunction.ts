@@ -183,7 +183,6 @@ class Conjunction {
         }
         if (leaf.last(block) >= end - 1) break
       }
-      leaf.restart(leaf.next)
     }
     const allowed = this.#allowed
     const firstWord = start >>> 5
