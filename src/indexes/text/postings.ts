@@ -100,6 +100,15 @@ function damaged({ name }: PostingsOwner): Error {
   return corrupted(`the postings of a term in ${name} are damaged`)
 }
 
+/** Throw Internal if the last row of postings is not a row of the segment. */
+export function checkRows(
+  cursor: PostingCursor,
+  { owner }: Postings,
+  { rows }: { readonly rows: number },
+): void {
+  if (!(cursor.last(cursor.blocks - 1) < rows)) throw damaged(owner)
+}
+
 /**
  * Reads postings, one block at a time. All methods throw Internal if the postings are damaged in a way that their
  * checksum does not show.

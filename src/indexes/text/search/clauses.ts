@@ -1,9 +1,9 @@
 /** Opens a query for one segment: looks up its terms and reads their postings. */
-import { assert, corrupted } from '../../../errors.js'
+import { assert } from '../../../errors.js'
 import type { Bitset } from '../../../primitives/bitset.js'
 import type { Pacer } from '../../../primitives/pacer.js'
 import { type Task, wait } from '../../../primitives/task.js'
-import type { Postings } from '../postings.js'
+import { checkRows, type Postings } from '../postings.js'
 import type { SegmentQuery, WeightedTerm, WeightedUnion } from '../query.js'
 import type { TermEntry, TextSegment } from '../segment.js'
 import type { Found } from './found.js'
@@ -72,9 +72,7 @@ export function* openClauses(segment: TextSegment, query: SegmentQuery, pacer: P
     const postings = readPostings(segment, entries.slice(from, from + termsAtOnce), isPhrase, pacer)
     for (const own of postings instanceof Promise ? yield* wait(postings) : postings) {
       const leaf = new Leaf(terms[leaves.length]!.weight, own, scratch.block())
-      if (!(leaf.last(leaf.blocks - 1) < segment.rows)) {
-        throw corrupted(`the postings of a term in ${own.owner.name} have rows after the last row`)
-      }
+      checkRows(leaf, own, segment)
       leaves.push(leaf)
     }
     if (entries.length > termsAtOnce && pacer.due()) yield pacer.pause()
