@@ -100,7 +100,7 @@ export class Found {
 
   #grow(): void {
     this.#drop()
-    if (2 * this.#count <= this.#ordinals.length) return
+    if (this.#count <= 0.75 * this.#ordinals.length) return
     const [ordinals, scores] = [this.#ordinals, this.#scores]
     this.#ordinals = new Uint32Array(2 * ordinals.length)
     this.#ordinals.set(ordinals)
