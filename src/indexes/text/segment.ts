@@ -34,6 +34,9 @@ export interface TermEntry {
 export interface TermMatcher {
   /** Common prefix of all matching terms. */
   readonly prefix: string
+  /** The least and the greatest number of code points of a matching term. */
+  readonly shortest: number
+  readonly longest: number
   /** Return the edit distance of a term from the word. Return null if the term does not match. */
   distance(term: string): number | null
 }

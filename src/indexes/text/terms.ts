@@ -186,7 +186,7 @@ export class Terms {
 
   /** Return all matching terms. */
   *near(matcher: TermMatcher, pacer: Pacer): Task<readonly NearTerm[]> {
-    const { prefix } = matcher
+    const { prefix, shortest, longest } = matcher
     const found: NearTerm[] = []
     const first = Buffer.from(prefix)
     const blocks = Math.ceil(this.count / blockTerms)
@@ -195,10 +195,15 @@ export class Terms {
       if (block % turnBlocks === 0 && pacer.due()) yield pacer.pause()
       const count = this.#readBlock(block)
       const { text, ends } = this.#units(count)
+      // A code point has one or two UTF-16 units.
+      const mostUnits = text.length === this.#ends[count - 1] ? longest : 2 * longest
       let from = 0
       for (let i = 0; i < count; i++) {
-        const term = text.slice(from, ends[i])
+        const units = ends[i]! - from
         from = ends[i]!
+        // The terms without a prefix are all terms of the dictionary, so most of them are skipped here.
+        if (prefix === '' && (units < shortest || units > mostUnits)) continue
+        const term = text.slice(from - units, from)
         if (!term.startsWith(prefix)) {
           if (Buffer.compare(Buffer.from(term), first) > 0) return found
           continue
