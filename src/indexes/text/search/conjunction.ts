@@ -1,11 +1,13 @@
 /**
  * Searches a segment for rows that match all clauses of a query, and the positions of a phrase.
  *
- * The rarest clause leads: the search reads its rows in order, and looks up each row in the other clauses, by galloping
- * search. If the second clause has only a few times as many rows, a filter is faster: the search sets a bit for each row
- * of a block of the leading term, and tests all rows of the second term in the range of the block. As soon as enough rows are found, it uses the upper bounds of the blocks of postings (Ding & Suel, "Faster
- * top-k document retrieval using block-max indexes", SIGIR 2011). It skips blocks and rows of the leading clause that
- * cannot reach the required score (`Found.least`).
+ * - The rarest clause leads: the search reads its rows in order, and looks up each row in the other clauses by galloping
+ *   search.
+ * - If the second clause has only a few times as many rows, a filter is faster. The search sets a bit for each row of a
+ *   block of the leading term, and tests all rows of the second term in the range of the block.
+ * - As soon as enough rows are found, the search uses the upper bounds of the blocks of postings (Ding & Suel, "Faster
+ *   top-k document retrieval using block-max indexes", SIGIR 2011). It skips blocks and rows of the leading clause that
+ *   cannot reach the required score (`Found.least`).
  *
  * The score of a returned row is computed term by term in query order, as `ScoredRows` requires.
  */
