@@ -7,6 +7,7 @@
  * would have to read all postings.
  */
 import type { WordPrefix } from '../indexes/text/analysis/analyzer.js'
+import type { Postings } from '../indexes/text/postings.js'
 import {
   bm25,
   type Corpus,
@@ -20,7 +21,7 @@ import { bestRows } from '../indexes/text/search/best-rows.js'
 import { everyRow } from '../indexes/text/search/every-row.js'
 import { type ExpandedTerm, expanded } from '../indexes/text/search/near-terms.js'
 import { prefixPostings } from '../indexes/text/search/prefix-postings.js'
-import type { Postings, TextSegment } from '../indexes/text/segment.js'
+import type { TextSegment } from '../indexes/text/segment.js'
 import type { Fragment } from '../manifest/layout.js'
 import { Bitset } from '../primitives/bitset.js'
 import type { Pacer } from '../primitives/pacer.js'

@@ -7,6 +7,7 @@ import type { TextSegment } from '../indexes/text/segment.js'
 import { findFieldById } from '../manifest/field-node.js'
 import type { Fragment } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
+import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { TextIndexReader } from '../table/text-index.js'
@@ -49,9 +50,9 @@ async function hasRow(segment: TextSegment, term: string, ordinal: number, pacer
   const entry = segment.find(term)
   if (entry === null) return false
   const postings = await segment.postings(entry, false, pacer.signal)
-  const block = postings.last.findIndex(last => last >= ordinal)
-  if (block === -1) return false
   const cursor = postings.cursor()
+  const block = partitionPoint(postings.blocks, i => cursor.last(i) < ordinal)
+  if (block === postings.blocks) return false
   cursor.load(block)
   return cursor.docs.subarray(0, cursor.count).includes(ordinal)
 }

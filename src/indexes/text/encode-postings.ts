@@ -1,9 +1,10 @@
 /** Encodes the postings of terms. postings.ts decodes them (docs/format.md, "Text indexes"). */
+import { assert } from '../../errors.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { Task } from '../../primitives/task.js'
 import { ByteSink } from './byte-sink.js'
-import { pack, packedWords, widthOf } from './packed.js'
-import { blockDocs } from './segment.js'
+import { blockDocs, pack, packedWords, widthOf } from './packed.js'
+import { directoryNumbers, widthBits } from './postings.js'
 
 /** The postings of several terms, one term after the other. */
 export interface TermRows {
@@ -65,7 +66,7 @@ export class PostingsEncoder {
     this.#positionsStart = this.#positions.length
     if (to - from >= blockDocs) this.#postings.align()
     const start = this.#postings.length
-    if (to - from >= blockDocs) writeHeader(this.#rows, from, to, this.#postings)
+    if (to - from >= blockDocs) writeDirectory(this.#rows, from, to, this.#postings)
     return start
   }
 
@@ -120,20 +121,26 @@ export function* encodePostings(rows: TermRows, pacer: Pacer): Task<EncodedPosti
   return { postings: postings.take(), positions: rows.positions === null ? null : positions.take() }
 }
 
-function writeHeader(
+/** Write the directory of the rows at the indexes `from` to `to - 1`. The output must be aligned to four bytes. */
+function writeDirectory(
   { ordinals, frequencies, lengths }: TermRows,
   from: number,
   to: number,
   out: ByteSink,
 ): void {
-  let before = -1
-  for (let at = from; at < to; at += blockDocs) {
-    const end = Math.min(to, at + blockDocs)
+  const count = directoryNumbers * Math.ceil((to - from) / blockDocs)
+  const at = out.skip(4 * count)
+  const directory = new Uint32Array(out.bytes.buffer, at, count)
+  /** Words from the directory to the next block. */
+  let words = count
+  let last = -1
+  for (let entry = 0; entry < count; entry += directoryNumbers) {
+    const start = from + (entry / directoryNumbers) * blockDocs
+    const end = Math.min(to, start + blockDocs)
     let gapBits = 0
     let mostFrequent = 1
     let shortest = 0xffffffff
-    let last = before
-    for (let i = at; i < end; i++) {
+    for (let i = start; i < end; i++) {
       const ordinal = ordinals[i]!
       // The bitwise OR of all gaps has the same width as the greatest gap.
       gapBits |= ordinal - last - 1
@@ -141,13 +148,11 @@ function writeHeader(
       if (frequencies[i]! > mostFrequent) mostFrequent = frequencies[i]!
       if (lengths[ordinal]! < shortest) shortest = lengths[ordinal]!
     }
-    out.varint(last - before - 1)
-    out.varint(mostFrequent)
-    out.varint(shortest)
-    if (end - at === blockDocs) out.varint(widthOf(gapBits))
-    before = last
+    const width = end - start === blockDocs ? widthOf(gapBits) : 0
+    assert(words < 2 ** (32 - widthBits), 'postings are too long for their directory')
+    directory.set([last, mostFrequent, shortest, words * 2 ** widthBits + width], entry)
+    words += packedWords(width) + packedWords(widthOf(mostFrequent - 1))
   }
-  out.align()
 }
 
 function writeBlock({ ordinals, frequencies }: TermRows, before: number, from: number, out: ByteSink): void {

@@ -3,15 +3,15 @@
  */
 import { assert, corrupted } from '../../errors.js'
 import type { Pacer } from '../../primitives/pacer.js'
-import { type MaybePromise, runAll, type Task, type TaskStream, whenResolved } from '../../primitives/task.js'
+import { type MaybePromise, runAll, type Task, type TaskStream } from '../../primitives/task.js'
 import { numbersOf, type SectionFile, sectionOf } from '../sections/section-file.js'
 import type { TextHead } from './build.js'
 import type { Numbers } from './narrow.js'
 import { PageTable } from './page-table.js'
 import type { PageReader } from './pages.js'
-import { openPostings, type TermBytes } from './postings.js'
-import type { NearTerm, Postings, TermEntry, TermMatcher, TextFacts, TextSegment } from './segment.js'
-import { Terms } from './terms.js'
+import { Postings, type PostingsOwner, type TermBytes } from './postings.js'
+import type { NearTerm, TermEntry, TermMatcher, TextFacts, TextSegment } from './segment.js'
+import { type StoredTerm, type TermAddress, Terms } from './terms.js'
 
 /** Maximum number of cached term lookups. When the cache is full, it is cleared. */
 const mostLookups = 64
@@ -43,7 +43,7 @@ export async function openTextSegment(
   const terms = new Terms(facts.terms, sections, facts.positions)
   const postings = await PageTable.read(file, 'postings', 'postingPages', 0)
   const positions = await PageTable.read(file, 'positions', 'positionPages', postings.count)
-  return new StoredTextSegment(facts, lengths, terms, postings, positions, pages)
+  return new StoredTextSegment({ name: file.name, lengths }, facts, terms, postings, positions, pages)
 }
 
 class StoredTextSegment implements TextSegment {
@@ -54,20 +54,22 @@ class StoredTextSegment implements TextSegment {
   readonly #postings: PageTable
   readonly #positions: PageTable
   readonly #pages: PageReader
+  readonly #owner: PostingsOwner
   /** Cache of term lookups. Every query looks up each term twice: for its weight and for its postings. */
   readonly #lookups = new Map<string, TermEntry | null>()
 
   constructor(
+    owner: PostingsOwner,
     facts: TextFacts,
-    lengths: Numbers,
     terms: Terms,
     postings: PageTable,
     positions: PageTable,
     pages: PageReader,
   ) {
-    this.rows = lengths.length
+    this.rows = owner.lengths.length
     this.facts = facts
-    this.lengths = lengths
+    this.lengths = owner.lengths
+    this.#owner = owner
     this.#terms = terms
     this.#postings = postings
     this.#positions = positions
@@ -91,10 +93,8 @@ class StoredTextSegment implements TextSegment {
   *begun(prefix: string, pacer: Pacer): TaskStream<Postings> {
     const { from, to } = this.#terms.range(prefix)
     for (let at = from; at < to; at += termsAtOnce) {
-      const reads = Array.from(
-        { length: Math.min(to - at, termsAtOnce) },
-        (_, i) => () => this.#postingsOf(at + i, false, pacer.signal),
-      )
+      const addresses = this.#terms.locate(at, Math.min(to, at + termsAtOnce))
+      const reads = addresses.map(address => () => this.#postingsAt(address, false, pacer.signal))
       const read = yield* runAll(reads)
       yield* read
       if (pacer.due()) yield pacer.pause()
@@ -105,32 +105,30 @@ class StoredTextSegment implements TextSegment {
     return this.#terms.near(matcher, pacer)
   }
 
-  postings(
-    { number }: TermEntry,
+  postings(entry: TermEntry, positions: boolean, signal: AbortSignal | undefined): MaybePromise<Postings> {
+    return this.#postingsAt((entry as StoredTerm).address, positions, signal)
+  }
+
+  #postingsAt(
+    { docs, at, end, positionsAt, positionsEnd }: TermAddress,
     positions: boolean,
     signal: AbortSignal | undefined,
   ): MaybePromise<Postings> {
-    return this.#postingsOf(number, positions, signal)
-  }
-
-  #postingsOf(number: number, positions: boolean, signal: AbortSignal | undefined): MaybePromise<Postings> {
     assert(!positions || this.facts.positions, 'a segment without positions cannot return positions')
-    const { docs, at, end, positionsAt, positionsEnd } = this.#terms.locate(number)
     const rows = this.#read(this.#postings, at, end, signal)
-    if (!positions) return whenResolved(rows, bytes => openPostings(docs, bytes, null, this.lengths))
-    const positionBytes = this.#read(this.#positions, positionsAt, positionsEnd, signal)
-    const open = (bytes: TermBytes, of: TermBytes) => openPostings(docs, bytes, of, this.lengths)
-    if (!(rows instanceof Promise) && !(positionBytes instanceof Promise)) return open(rows, positionBytes)
-    return Promise.all([rows, positionBytes]).then(([bytes, of]) => open(bytes, of))
+    const places = positions ? this.#read(this.#positions, positionsAt, positionsEnd, signal) : null
+    if (!(rows instanceof Promise) && !(places instanceof Promise)) {
+      return new Postings(docs, rows, places, this.#owner)
+    }
+    return Promise.all([rows, places]).then(([rows, places]) => new Postings(docs, rows, places, this.#owner))
   }
 
   #read(table: PageTable, at: number, end: number, signal: AbortSignal | undefined): MaybePromise<TermBytes> {
     const { number, range, offset } = table.pageOf(at)
-    return whenResolved(this.#pages.page(number, range, signal), bytes => ({
-      bytes,
-      at: offset,
-      end: offset + end - at,
-    }))
+    const bytes = this.#pages.page(number, range, signal)
+    const last = offset + end - at
+    if (bytes instanceof Promise) return bytes.then(bytes => ({ bytes, at: offset, end: last }))
+    return { bytes, at: offset, end: last }
   }
 }
 

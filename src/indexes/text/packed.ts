@@ -5,8 +5,8 @@
  * computed once for four lanes.
  */
 
-/** Numbers per block. */
-const blockNumbers = 128
+/** Numbers per block: the rows of a full block of postings. */
+export const blockDocs = 128
 const lanes = 4
 
 /** Return the width of a block: the number of bits of its greatest number. */
@@ -22,7 +22,7 @@ export function packedWords(width: number): number {
 /** Pack a block into `packedWords(width)` words from word `at` on. The words must be zeros. */
 export function pack(numbers: Uint32Array, width: number, words: Uint32Array, at: number): void {
   if (width === 0) return
-  for (let i = 0; i < blockNumbers; i++) {
+  for (let i = 0; i < blockDocs; i++) {
     const bit = (i >>> 2) * width
     const word = at + (bit >>> 5) * lanes + (i & 3)
     const shift = bit & 31
@@ -44,13 +44,13 @@ export function unpackFromOne(words: Uint32Array, at: number, width: number, out
   let d = words[at + 3]! | 0
   let next = at + lanes
   let bit = 0
-  for (let i = 0; i < blockNumbers; i += lanes) {
+  for (let i = 0; i < blockDocs; i += lanes) {
     let p = a >>> bit
     let q = b >>> bit
     let r = c >>> bit
     let s = d >>> bit
     bit += width
-    if (bit >= 32 && i < blockNumbers - lanes) {
+    if (bit >= 32 && i < blockDocs - lanes) {
       bit -= 32
       a = words[next]! | 0
       b = words[next + 1]! | 0
@@ -85,7 +85,7 @@ export function unpackAscending(
 ): void {
   unpackFromOne(words, at, width, out)
   let last = before | 0
-  for (let i = 0; i < blockNumbers; i += lanes) {
+  for (let i = 0; i < blockDocs; i += lanes) {
     out[i] = last = (last + out[i]!) | 0
     out[i + 1] = last = (last + out[i + 1]!) | 0
     out[i + 2] = last = (last + out[i + 2]!) | 0

@@ -1,7 +1,6 @@
 /** Writes and locates pages of postings. A page ends at the end of a term and has its own checksum. */
 import { corrupted } from '../../errors.js'
 import { crc32 } from '../../primitives/checksum.js'
-import { partitionPoint } from '../../primitives/partition-point.js'
 import { numbersOf, type SectionFile, sectionOf } from '../sections/section-file.js'
 import { ByteSink } from './byte-sink.js'
 import type { PageRange } from './pages.js'
@@ -96,7 +95,12 @@ export class PageTable {
    */
   pageOf(at: number): { readonly number: number; readonly range: PageRange; readonly offset: number } {
     const starts = this.#starts
-    const page = partitionPoint(this.count, i => starts[i]! <= at) - 1
+    let page = 0
+    for (let end = this.count; page + 1 < end; ) {
+      const middle = (page + end) >>> 1
+      if (starts[middle]! <= at) page = middle
+      else end = middle
+    }
     const start = starts[page]!
     const range = {
       start: this.#section + start,

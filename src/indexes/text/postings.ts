@@ -2,20 +2,13 @@
  * Decodes the postings of a term, which encode-postings.ts writes (docs/format.md, "Text indexes").
  *
  * Every 128 rows form a packed block (packed.ts). The remaining rows form a last block of varints, the tail. Postings
- * with at least one packed block begin with a header. The header has the statistics and the sizes of all blocks, so
- * that blocks can be decoded individually. Shorter postings have no header: opening them decodes the rows to compute
- * the statistics.
+ * with at least one packed block begin with a directory. It has the statistics and the places of all blocks, so that a
+ * search can find and decode single blocks. Shorter postings are a tail without a directory.
  */
-import { assert } from '../../errors.js'
-import { packedWords, unpackAscending, unpackFromOne, widthOf } from './packed.js'
-import {
-  type BlockBuffer,
-  blockDocs,
-  newBlockBuffer,
-  type PostingCursor,
-  type Postings,
-  type TextSegment,
-} from './segment.js'
+import { assert, corrupted } from '../../errors.js'
+import { ByteReader } from './byte-reader.js'
+import type { Numbers } from './narrow.js'
+import { blockDocs, packedWords, unpackAscending, unpackFromOne, widthOf } from './packed.js'
 
 /** A byte range with the postings or the positions of a term. The bytes must not change. */
 export interface TermBytes {
@@ -25,256 +18,265 @@ export interface TermBytes {
   readonly end: number
 }
 
+/** The segment that postings belong to. */
+export interface PostingsOwner {
+  /** Name in error messages. */
+  readonly name: string
+  /** Number of term occurrences of each row. */
+  readonly lengths: Numbers
+}
+
 /**
- * Open the postings of a term with `docs` rows. If there are at least `blockDocs` rows, `postings` must be aligned to
- * four bytes in their buffer. `lengths`: number of term occurrences of each row. `positions`: null if the caller needs
- * none.
+ * Numbers of a block in the directory: its last row, the highest frequency of the term in one of its rows, the number
+ * of terms in its shortest row, and its place.
  */
-export function openPostings(
-  docs: number,
-  postings: TermBytes,
-  positions: TermBytes | null,
-  lengths: TextSegment['lengths'],
-): Postings {
-  return new PackedPostings(docs, postings, positions, lengths)
+export const directoryNumbers = 4
+/**
+ * Bits of the packed width in a place. The other bits have the number of words from the directory to the block.
+ */
+export const widthBits = 6
+const widthMask = 2 ** widthBits - 1
+
+/** Memory into which a cursor decodes a block. */
+export interface BlockBuffer {
+  readonly docs: Uint32Array
+  readonly frequencies: Uint32Array
+  /** The directory of postings that have none. */
+  readonly directory: Uint32Array
+  /** Positions of one row. A cursor replaces the array by a longer one if a row has more positions. */
+  positions: Uint32Array
+}
+
+export function newBlockBuffer(): BlockBuffer {
+  return {
+    docs: new Uint32Array(blockDocs),
+    frequencies: new Uint32Array(blockDocs),
+    directory: new Uint32Array(directoryNumbers),
+    positions: new Uint32Array(16),
+  }
 }
 
 const noWords = new Uint32Array(0)
 
-class PackedPostings implements Postings {
+/** The rows with a term, ascending, in blocks of `blockDocs` rows. The last block may have fewer rows. */
+export class Postings {
+  /** Number of rows with the term. */
   readonly docs: number
+  /** Number of blocks. */
   readonly blocks: number
-  readonly last: Uint32Array
-  readonly mostFrequent: Uint32Array
-  readonly shortest: Uint32Array
-  /** The packed full blocks. */
+  readonly bytes: TermBytes
+  /** The directory and the packed blocks. Empty if there is no packed block. */
   readonly words: Uint32Array
-  /** For each full block: bits per gap between rows, and index of its first word. */
-  readonly gapWidths: Uint8Array
-  readonly wordAt: Uint32Array
-  /** The bytes of the postings. The tail, which is the last, shorter block, begins at `tailAt`. */
-  readonly bytes: Uint8Array
-  readonly tailAt: number
+  /** Null if the caller needs no positions. */
   readonly positions: TermBytes | null
+  readonly owner: PostingsOwner
 
-  constructor(
-    docs: number,
-    { bytes, at }: TermBytes,
-    positions: TermBytes | null,
-    lengths: TextSegment['lengths'],
-  ) {
-    const blocks = Math.ceil(docs / blockDocs)
-    const full = Math.floor(docs / blockDocs)
+  /**
+   * Open the postings of a term with `docs` rows. If there are at least `blockDocs` rows, `bytes` must be aligned to
+   * four bytes in their buffer. Throws Internal if the range is too short.
+   */
+  constructor(docs: number, bytes: TermBytes, positions: TermBytes | null, owner: PostingsOwner) {
     this.docs = docs
-    this.blocks = blocks
-    this.last = new Uint32Array(blocks)
-    this.mostFrequent = new Uint32Array(blocks)
-    this.shortest = new Uint32Array(blocks)
-    this.gapWidths = new Uint8Array(full)
-    this.wordAt = new Uint32Array(full + 1)
-    this.positions = positions
+    this.blocks = Math.ceil(docs / blockDocs)
     this.bytes = bytes
-    if (full === 0) {
+    this.positions = positions
+    this.owner = owner
+    if (docs < blockDocs) {
       this.words = noWords
-      this.tailAt = at
-      this.#summarizeTail(lengths)
       return
     }
-    const start = Math.ceil(this.#readHeader(new Reader(bytes, at), full) / 4) * 4
-    this.words = new Uint32Array(bytes.buffer, bytes.byteOffset + start, this.wordAt[full])
-    this.tailAt = start + 4 * this.words.length
+    const { at, end } = bytes
+    if (end > bytes.bytes.length || end - at < 4 * directoryNumbers * this.blocks) throw damaged(owner)
+    this.words = new Uint32Array(bytes.bytes.buffer, bytes.bytes.byteOffset + at, (end - at) >>> 2)
   }
 
+  /** Open a cursor. `buffer`: memory that only this cursor uses; default: a new buffer. */
   cursor(buffer: BlockBuffer = newBlockBuffer()): PostingCursor {
-    return new PackedCursor(this, buffer)
-  }
-
-  /** Read the header. Return the offset after the header. */
-  #readHeader(reader: Reader, full: number): number {
-    const { last, mostFrequent, shortest, gapWidths, wordAt } = this
-    let before = -1
-    let words = 0
-    for (let b = 0; b < last.length; b++) {
-      before += reader.next() + 1
-      last[b] = before
-      mostFrequent[b] = reader.next()
-      shortest[b] = reader.next()
-      if (b === full) break
-      gapWidths[b] = reader.next()
-      words += packedWords(gapWidths[b]!) + packedWords(widthOf(mostFrequent[b]! - 1))
-      wordAt[b + 1] = words
-    }
-    return reader.at
-  }
-
-  /** Compute the statistics of postings without a full block. */
-  #summarizeTail(lengths: TextSegment['lengths']): void {
-    const reader = new Reader(this.bytes, this.tailAt)
-    let last = -1
-    let mostFrequent = 1
-    let shortest = 0xffffffff
-    for (let i = 0; i < this.docs; i++) {
-      last = reader.row(last)
-      if (reader.frequency > mostFrequent) mostFrequent = reader.frequency
-      if (lengths[last]! < shortest) shortest = lengths[last]!
-    }
-    this.last[0] = last
-    this.mostFrequent[0] = mostFrequent
-    this.shortest[0] = shortest
+    return new PostingCursor(this, buffer)
   }
 }
 
-class PackedCursor implements PostingCursor {
+function damaged({ name }: PostingsOwner): Error {
+  return corrupted(`the postings of a term in ${name} are damaged`)
+}
+
+/** Throw Internal if the last row of postings is not a row of the segment. */
+export function checkRows(
+  cursor: PostingCursor,
+  { owner }: Postings,
+  { rows }: { readonly rows: number },
+): void {
+  if (!(cursor.last(cursor.blocks - 1) < rows)) throw damaged(owner)
+}
+
+/**
+ * Reads postings, one block at a time. All methods throw Internal if the postings are damaged in a way that their
+ * checksum does not show.
+ */
+export class PostingCursor {
+  /** Number of rows with the term. */
+  readonly rows: number
+  readonly blocks: number
+  /** For each block `directoryNumbers` numbers. Packed blocks may follow. */
+  readonly directory: Uint32Array
+  /** The number of the loaded block. -1 before the first `load`. */
   block = -1
+  /** Number of rows in the loaded block. */
   count = 0
+  /** Ordinals of the rows of the loaded block. Only the first `count` numbers are valid. */
   readonly docs: Uint32Array
   readonly #frequencies: Uint32Array
-  /** True if the frequencies of the block are unpacked. */
+  /** Whether the frequencies of the loaded block are decoded. */
   #isCounted = false
-  readonly #postings: PackedPostings
-  readonly #tail: Reader
-  readonly #positions: PositionReader | null
+  readonly #postings: Postings
+  readonly #buffer: BlockBuffer
+  /** The row of the loaded block whose positions begin at `#positionAt`. -1: the position is not known yet. */
+  #positionRow = -1
+  #positionAt = 0
 
-  constructor(postings: PackedPostings, { docs, frequencies }: BlockBuffer) {
-    this.docs = docs
-    this.#frequencies = frequencies
+  constructor(postings: Postings, buffer: BlockBuffer) {
+    this.rows = postings.docs
+    this.blocks = postings.blocks
+    this.docs = buffer.docs
+    this.#frequencies = buffer.frequencies
     this.#postings = postings
-    this.#tail = new Reader(postings.bytes, postings.tailAt)
-    this.#positions =
-      postings.positions === null ? null : new PositionReader(postings.positions, postings.blocks)
+    this.#buffer = buffer
+    if (postings.words.length > 0) {
+      this.directory = postings.words
+    } else {
+      this.directory = buffer.directory
+      if (this.rows > 0) this.#loadOnlyTail()
+    }
+  }
+
+  /** Return the last row of a block. */
+  last(block: number): number {
+    return this.directory[directoryNumbers * block]!
+  }
+
+  /** Return the highest frequency of the term in a row of a block. */
+  mostFrequent(block: number): number {
+    return this.directory[directoryNumbers * block + 1]!
+  }
+
+  /** Return the number of terms in the shortest row of a block. */
+  shortest(block: number): number {
+    const { directory } = this
+    if (this.#postings.words.length === 0 && directory[2] === 0) {
+      const { lengths } = this.#postings.owner
+      let shortest = 0xffffffff
+      for (let i = 0; i < this.count; i++) shortest = Math.min(shortest, lengths[this.docs[i]!] ?? shortest)
+      directory[2] = shortest
+    }
+    return directory[directoryNumbers * block + 2]!
   }
 
   load(block: number): void {
     if (block === this.block) return
-    const { docs, last, gapWidths, words, wordAt } = this.#postings
-    const before = block === 0 ? -1 : last[block - 1]!
+    const { directory, docs } = this
+    const entry = directoryNumbers * block
+    const before = block === 0 ? -1 : directory[entry - directoryNumbers]!
+    const place = directory[entry + 3]!
     this.block = block
-    this.#positions?.enter(block)
-    if (block === gapWidths.length) {
-      this.count = docs - block * blockDocs
-      this.#loadTail(before)
-      return
+    this.#positionRow = -1
+    if (blockDocs * (block + 1) <= this.rows) {
+      this.count = blockDocs
+      unpackAscending(directory, place >>> widthBits, place & widthMask, before, docs)
+      this.#isCounted = false
+    } else {
+      this.count = this.rows - blockDocs * block
+      this.#loadTail(this.#postings.bytes.at + 4 * (place >>> widthBits), before)
     }
-    this.count = blockDocs
-    const width = gapWidths[block]!
-    const at = wordAt[block]!
-    unpackAscending(words, at, width, before, this.docs)
-    this.#isCounted = false
+    if (docs[this.count - 1] !== directory[entry]) throw damaged(this.#postings.owner)
   }
 
+  /**
+   * The frequency of the term in each row of the loaded block. Only the first `count` numbers are valid. They are
+   * decoded at the first access after `load`, because this is almost half of the work and not every caller needs them.
+   */
   get frequencies(): Uint32Array {
-    if (!this.#isCounted && this.block >= 0) this.#count()
+    if (!this.#isCounted && this.block >= 0) {
+      const { directory, block } = this
+      const place = directory[directoryNumbers * block + 3]!
+      const at = (place >>> widthBits) + packedWords(place & widthMask)
+      unpackFromOne(directory, at, widthOf(this.mostFrequent(block) - 1), this.#frequencies)
+      this.#isCounted = true
+    }
     return this.#frequencies
   }
 
-  #count(): void {
-    const { mostFrequent, gapWidths, words, wordAt } = this.#postings
-    const at = wordAt[this.block]! + packedWords(gapWidths[this.block]!)
-    unpackFromOne(words, at, widthOf(mostFrequent[this.block]! - 1), this.#frequencies)
-    this.#isCounted = true
-  }
-
-  #loadTail(before: number): void {
-    const { docs } = this
-    const frequencies = this.#frequencies
-    const tail = this.#tail
-    tail.at = this.#postings.tailAt
-    let last = before
-    for (let i = 0; i < this.count; i++) {
-      last = tail.row(last)
-      docs[i] = last
-      frequencies[i] = tail.frequency
-    }
-    this.#isCounted = true
-  }
-
+  /**
+   * Return the positions of the term in row `i` of the block, ascending. Only the first `frequencies[i]` numbers are
+   * valid, and only until the next call. Calls with ascending `i` are fastest. Requires postings that were opened with
+   * positions.
+   */
   positions(i: number): Uint32Array {
-    assert(this.#positions !== null, 'the postings were read without positions')
-    return this.#positions.read(i, this.frequencies)
-  }
-}
-
-/** Reads the positions of the rows of a block. */
-class PositionReader {
-  readonly #reader: Reader
-  readonly #start: number
-  /** Offsets of the positions of all blocks except the first, relative to `#start` (u32). */
-  readonly #offsets: DataView
-  /** The row of the block whose positions the reader reads next. */
-  #row = 0
-  #blockAt = 0
-  #positions = new Uint32Array(16)
-
-  constructor({ bytes, at, end }: TermBytes, blocks: number) {
-    this.#reader = new Reader(bytes, at)
-    this.#start = at
-    const offsetBytes = 4 * Math.max(0, blocks - 1)
-    this.#offsets = new DataView(bytes.buffer, bytes.byteOffset + end - offsetBytes, offsetBytes)
-  }
-
-  enter(block: number): void {
-    this.#blockAt = this.#start + (block === 0 ? 0 : this.#offsets.getUint32(4 * (block - 1), true))
-    this.#reader.at = this.#blockAt
-    this.#row = 0
-  }
-
-  read(row: number, frequencies: Uint32Array): Uint32Array {
-    const reader = this.#reader
-    if (row < this.#row) {
-      reader.at = this.#blockAt
-      this.#row = 0
+    const source = this.#postings.positions
+    assert(source !== null, 'the postings were read without positions')
+    const { bytes } = source
+    const { frequencies } = this
+    /** The offsets of the positions of all blocks except the first. */
+    const end = source.end - 4 * (this.blocks - 1)
+    if (this.#positionRow < 0 || i < this.#positionRow) {
+      this.#positionRow = 0
+      this.#positionAt = source.at + (this.block === 0 ? 0 : numberAt(bytes, end + 4 * (this.block - 1)))
     }
-    for (; this.#row < row; this.#row++) reader.skip(frequencies[this.#row]!)
-    const count = frequencies[row]!
-    if (this.#positions.length < count) this.#positions = new Uint32Array(2 * count)
-    const positions = this.#positions
-    let last = 0
-    for (let i = 0; i < count; i++) {
-      last += reader.next()
-      positions[i] = last
+    let at = this.#positionAt
+    let skipped = 0
+    for (let row = this.#positionRow; row < i; row++) skipped += frequencies[row]!
+    for (; skipped > 0 && at < end; at++) if (bytes[at]! < 128) skipped--
+    const count = frequencies[i]!
+    if (end > bytes.length || end - at < count + skipped) throw damaged(this.#postings.owner)
+    if (this.#buffer.positions.length < count) this.#buffer.positions = new Uint32Array(2 * count)
+    const { positions } = this.#buffer
+    let position = 0
+    reader.at = at
+    for (let k = 0; k < count; k++) {
+      position += reader.next(bytes)
+      positions[k] = position
     }
-    this.#row = row + 1
+    this.#positionRow = i + 1
+    this.#positionAt = reader.at
     return positions
   }
+
+  /** Load the tail of postings without a directory, and set their directory. */
+  #loadOnlyTail(): void {
+    const { directory } = this
+    this.block = 0
+    this.count = this.rows
+    this.#loadTail(this.#postings.bytes.at, -1)
+    directory[0] = this.docs[this.count - 1]!
+    let mostFrequent = 1
+    for (let i = 0; i < this.count; i++) {
+      if (this.#frequencies[i]! > mostFrequent) mostFrequent = this.#frequencies[i]!
+    }
+    directory[1] = mostFrequent
+    directory[2] = 0
+    directory[3] = 0
+  }
+
+  #loadTail(from: number, before: number): void {
+    const { docs, count } = this
+    const frequencies = this.#frequencies
+    const { bytes, end } = this.#postings.bytes
+    let row = before
+    reader.at = from
+    for (let i = 0; i < count; i++) {
+      const code = reader.next(bytes)
+      row += 1 + (code <= 0x7fffffff ? code >> 1 : Math.floor(code / 2))
+      docs[i] = row
+      frequencies[i] = (code & 1) === 1 ? 1 : reader.next(bytes)
+    }
+    this.#isCounted = true
+    if (!(reader.at <= end)) throw damaged(this.#postings.owner)
+  }
 }
 
-/** Reads varints of up to five bytes. Does not validate them, because the checksum of the page was already verified. */
-class Reader {
-  readonly #bytes: Uint8Array
-  at: number
-  /** Frequency of the term in the last row read. */
-  frequency = 1
+/** The reader of all cursors. They can share it, because no cursor returns between two reads. */
+const reader = new ByteReader()
 
-  constructor(bytes: Uint8Array, at: number) {
-    this.#bytes = bytes
-    this.at = at
-  }
-
-  next(): number {
-    const bytes = this.#bytes
-    let byte = bytes[this.at++]!
-    if (byte < 128) return byte
-    let value = byte & 127
-    for (let shift = 7; shift < 28; shift += 7) {
-      byte = bytes[this.at++]!
-      value |= (byte & 127) << shift
-      if (byte < 128) return value
-    }
-    return value + bytes[this.at++]! * 2 ** 28
-  }
-
-  /** Read the next row of the tail, and set `frequency`. `before`: the previous row; -1 if there is none. */
-  row(before: number): number {
-    const code = this.next()
-    const isOne = code % 2
-    this.frequency = isOne === 1 ? 1 : this.next()
-    return before + 1 + (code - isOne) / 2
-  }
-
-  skip(numbers: number): void {
-    const bytes = this.#bytes
-    let { at } = this
-    for (let rest = numbers; rest > 0; at++) if (bytes[at]! < 128) rest--
-    this.at = at
-  }
+/** Return the u32 at `at`, little-endian. */
+function numberAt(bytes: Uint8Array, at: number): number {
+  return (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)) >>> 0
 }

@@ -2,7 +2,8 @@
  * Defines the queries of a text segment and the functions of BM25. Before a caller queries segments, it looks up the
  * terms in all of them and computes the weights.
  */
-import type { Postings, TextSegment } from './segment.js'
+import type { Postings } from './postings.js'
+import type { TextSegment } from './segment.js'
 
 /**
  * Constants of BM25 (Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009), equal to those of Lucene and

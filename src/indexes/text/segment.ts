@@ -5,6 +5,7 @@
  */
 import type { Pacer } from '../../primitives/pacer.js'
 import type { MaybePromise, Task, TaskStream } from '../../primitives/task.js'
+import type { Postings } from './postings.js'
 
 /** Statistics of a segment. */
 export interface TextFacts {
@@ -33,6 +34,9 @@ export interface TermEntry {
 export interface TermMatcher {
   /** Common prefix of all matching terms. */
   readonly prefix: string
+  /** The least and the greatest number of code points of a matching term. */
+  readonly shortest: number
+  readonly longest: number
   /** Return the edit distance of a term from the word. Return null if the term does not match. */
   distance(term: string): number | null
 }
@@ -66,56 +70,4 @@ export interface TextSegment {
    * Throws Internal if a page is damaged.
    */
   postings(entry: TermEntry, positions: boolean, signal: AbortSignal | undefined): MaybePromise<Postings>
-}
-
-/** Number of rows in a full block of postings. */
-export const blockDocs = 128
-
-/** The rows with a term, ascending, in blocks of `blockDocs` rows. The last block may have fewer rows. */
-export interface Postings {
-  /** Number of rows with the term. */
-  readonly docs: number
-  /** Number of blocks. */
-  readonly blocks: number
-  /** Last row of each block. */
-  readonly last: Uint32Array
-  /**
-   * For each block: the highest frequency of the term in one of its rows, and the number of terms in its shortest row.
-   */
-  readonly mostFrequent: Uint32Array
-  readonly shortest: Uint32Array
-  /** Open a cursor. `buffer`: memory that only this cursor uses; default: a new buffer. */
-  cursor(buffer?: BlockBuffer): PostingCursor
-}
-
-/** Two arrays of `blockDocs` numbers into which a cursor unpacks a block. */
-export interface BlockBuffer {
-  readonly docs: Uint32Array
-  readonly frequencies: Uint32Array
-}
-
-export function newBlockBuffer(): BlockBuffer {
-  return { docs: new Uint32Array(blockDocs), frequencies: new Uint32Array(blockDocs) }
-}
-
-/** Reads postings, one block at a time. */
-export interface PostingCursor {
-  /** The number of the loaded block. -1 before the first `load`. */
-  readonly block: number
-  /** Number of rows in the loaded block. */
-  readonly count: number
-  /**
-   * Ordinals of the block's rows, and the frequency of the term in each row. Only the first `count` numbers are valid.
-   * Read both properties again after each `load`. The cursor unpacks frequencies at the first access after `load`,
-   * because this is almost half of the work and not every caller needs them.
-   */
-  readonly docs: Uint32Array
-  readonly frequencies: Uint32Array
-  load(block: number): void
-  /**
-   * Return the positions of the term in row `i` of the block, ascending. Only the first `frequencies[i]` numbers are
-   * valid, and only until the next call. Calls with ascending `i` are fastest. Requires postings that were read with
-   * positions.
-   */
-  positions(i: number): Uint32Array
 }

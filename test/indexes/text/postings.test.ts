@@ -5,8 +5,8 @@ import {
   encodePostings,
   type TermRows,
 } from '../../../src/indexes/text/encode-postings.js'
-import { openPostings } from '../../../src/indexes/text/postings.js'
-import { blockDocs, type Postings } from '../../../src/indexes/text/segment.js'
+import { blockDocs } from '../../../src/indexes/text/packed.js'
+import { Postings } from '../../../src/indexes/text/postings.js'
 import { systemClock } from '../../../src/primitives/clock.js'
 import { Pacer } from '../../../src/primitives/pacer.js'
 import { runTask } from '../../../src/primitives/task.js'
@@ -33,16 +33,12 @@ function reopened(rows: readonly Row[], lengths = new Uint32Array(0), at = 0): P
     all.set(bytes, at)
     return { bytes: all, at, end: at + bytes.length }
   }
-  return openPostings(rows.length, placed(postings), placed(positions!), lengths)
+  return new Postings(rows.length, placed(postings), placed(positions!), { name: 'test', lengths })
 }
 
 function check(postings: Postings, rows: readonly Row[], lengths = new Uint32Array(0)): void {
   const cursor = postings.cursor()
-  expect([cursor.block, postings.docs, postings.blocks]).toEqual([
-    -1,
-    rows.length,
-    Math.ceil(rows.length / blockDocs),
-  ])
+  expect([postings.docs, postings.blocks]).toEqual([rows.length, Math.ceil(rows.length / blockDocs)])
   // Blocks in any order.
   for (let b = postings.blocks - 1; b >= 0; b--) {
     const block = rows.slice(b * blockDocs, (b + 1) * blockDocs)
@@ -50,9 +46,9 @@ function check(postings: Postings, rows: readonly Row[], lengths = new Uint32Arr
     expect([cursor.block, cursor.count]).toEqual([b, block.length])
     expect([...cursor.docs.subarray(0, cursor.count)]).toEqual(block.map(({ ordinal }) => ordinal))
     expect([...cursor.frequencies.subarray(0, cursor.count)]).toEqual(block.map(row => row.positions.length))
-    expect(postings.last[b]).toBe(block.at(-1)!.ordinal)
-    expect(postings.mostFrequent[b]).toBe(Math.max(...block.map(row => row.positions.length)))
-    expect(postings.shortest[b]).toBe(
+    expect(cursor.last(b)).toBe(block.at(-1)!.ordinal)
+    expect(cursor.mostFrequent(b)).toBe(Math.max(...block.map(row => row.positions.length)))
+    expect(cursor.shortest(b)).toBe(
       Math.min(...block.map(({ ordinal }) => lengths[ordinal] ?? 0xffffffff), 0xffffffff),
     )
     for (const i of [...block.keys(), 0, block.length >>> 1]) {
@@ -121,7 +117,8 @@ test('rows with a very high term frequency', () => {
       lengths: frequencies,
     })
     expect(positions).toBeNull()
-    const opened = openPostings(count, { bytes: postings, at: 0, end: postings.length }, null, frequencies)
+    const bytes = { bytes: postings, at: 0, end: postings.length }
+    const opened = new Postings(count, bytes, null, { name: 'test', lengths: frequencies })
     const cursor = opened.cursor()
     const read: number[] = []
     for (let b = 0; b < opened.blocks; b++) {
@@ -129,7 +126,55 @@ test('rows with a very high term frequency', () => {
       read.push(...cursor.frequencies.subarray(0, cursor.count))
     }
     expect(read).toEqual([...frequencies])
-    expect(opened.mostFrequent[0]).toBe(2 ** 32 - 1)
+    expect(cursor.mostFrequent(0)).toBe(2 ** 32 - 1)
     expect(() => cursor.positions(0)).toThrow('without positions')
   }
+})
+
+test('damaged postings whose checksum fits are refused or read, without a hang', () => {
+  const positions = fc.constantFrom([0], [3, 9], [1, 2, 300, 70_000])
+  const damage = fc.record({
+    at: fc.double({ min: 0, max: 0.9999, noNaN: true }),
+    bits: fc.integer({ min: 1, max: 255 }),
+  })
+  let refused = 0
+  fc.assert(
+    fc.property(
+      fc.constantFrom(1, 90, 128, 300),
+      fc.array(positions, { minLength: 1, maxLength: 5 }),
+      fc.array(damage, { minLength: 1, maxLength: 3 }),
+      fc.boolean(),
+      (count, places, damages, inPositions) => {
+        const rows = rowsOf(new Array(count).fill(5), places)
+        const encodedRows = encoded({
+          ordinals: Uint32Array.from(rows, ({ ordinal }) => ordinal),
+          frequencies: Uint32Array.from(rows, row => row.positions.length),
+          positions: Uint32Array.from(rows.flatMap(row => row.positions)),
+          lengths: new Uint32Array(6 * count).fill(9),
+        })
+        const broken = (inPositions ? encodedRows.positions : encodedRows.postings)!
+        for (const { at, bits } of damages) broken[Math.floor(at * broken.length)]! ^= bits
+        const whole = (bytes: Uint8Array) => ({ bytes, at: 0, end: bytes.length })
+        const owner = { name: 'test', lengths: new Uint32Array(6 * count) }
+        try {
+          const opened = new Postings(
+            count,
+            whole(encodedRows.postings),
+            whole(encodedRows.positions!),
+            owner,
+          )
+          const cursor = opened.cursor()
+          for (let b = 0; b < opened.blocks; b++) {
+            cursor.load(b)
+            for (let i = 0; i < cursor.count; i++) cursor.positions(i)
+          }
+        } catch (error) {
+          expect(error).toMatchObject({ code: 18 })
+          refused++
+        }
+      },
+    ),
+    { numRuns: 500 },
+  )
+  expect(refused).toBeGreaterThan(100)
 })

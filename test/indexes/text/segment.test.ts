@@ -2,8 +2,10 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { buildTextSegment } from '../../../src/indexes/text/build.js'
 import { elementGap } from '../../../src/indexes/text/input.js'
+import { editDistanceMatcher } from '../../../src/indexes/text/search/near-terms.js'
 import type { TextSegment } from '../../../src/indexes/text/segment.js'
 import { Pacer } from '../../../src/primitives/pacer.js'
+import { runTask } from '../../../src/primitives/task.js'
 import { opened } from '../../support/section-files.js'
 import { openTextFile, plainAnalyzer, type Text, textFile, textInput } from '../../support/text-segments.js'
 
@@ -53,7 +55,7 @@ async function termOf(segment: TextSegment, term: string): Promise<Map<number, n
       shortest = Math.min(shortest, segment.lengths[cursor.docs[i]!]!)
       if (rows.get(cursor.docs[i]!)!.length !== frequency) throw new Error(`positions of ${term}`)
     }
-    expect(postings.shortest[b]).toBe(shortest)
+    expect(cursor.shortest(b)).toBe(shortest)
   }
   return rows
 }
@@ -72,7 +74,7 @@ async function check(segment: TextSegment, texts: readonly Text[], model = model
     identity: 'plain',
   })
   for (const [number, term] of [...model.keys()].sort(byBytes).entries()) {
-    expect(segment.find(term)).toEqual({ number, term, docs: model.get(term)!.size })
+    expect(segment.find(term)).toMatchObject({ number, term, docs: model.get(term)!.size })
     const rows = [...(await termOf(segment, term))]
     expect(rows.map(([row]) => row)).toEqual([...model.get(term)!.keys()])
     const places = [...model.get(term)!.values()]
@@ -81,7 +83,7 @@ async function check(segment: TextSegment, texts: readonly Text[], model = model
 }
 
 async function near(segment: TextSegment, prefix: string, distance = (_: string): number | null => 0) {
-  const work = segment.near({ prefix, distance }, new Pacer())
+  const work = segment.near({ prefix, shortest: 0, longest: Infinity, distance }, new Pacer())
   for (;;) {
     const { done, value } = work.next()
     if (done) return value
@@ -206,6 +208,28 @@ test('the caller decides by nearness which terms are returned', async () => {
     ['cart', 4],
     ['cat', 3],
   ])
+})
+
+test('the terms near to a word are those that a comparison with every term finds', async () => {
+  const words = (...letters: string[]) => {
+    const word = fc.string({ unit: fc.constantFrom(...letters), minLength: 1, maxLength: 7 })
+    return fc.tuple(fc.uniqueArray(word, { minLength: 1, maxLength: 90 }), word)
+  }
+  await fc.assert(
+    fc.asyncProperty(
+      fc.oneof(words('a', 'b'), words('a', 'b', 'é', '𝒳')),
+      fc.integer({ min: 1, max: 2 }),
+      fc.nat(2),
+      async ([terms, word], edits, prefixLength) => {
+        const segment = await openTextFile(await build([terms.join(' ')]))
+        const matcher = editDistanceMatcher(word, edits, prefixLength)
+        const found = await runTask(segment.near(matcher, new Pacer()))
+        const expected = terms.filter(term => matcher.distance(term) !== null).sort(byBytes)
+        expect(found.map(({ entry }) => entry.term)).toEqual(expected)
+      },
+    ),
+    { numRuns: 100 },
+  )
 })
 
 test('lengths and frequencies above one byte', async () => {

@@ -108,9 +108,9 @@ function runs(identity: string, inside: RegExp, outside: RegExp): BaseTokenizer 
     },
     cut: (text, take) => {
       for (let position = 0, from = 0; ; position++) {
-        const start = next(inside, text, from)
+        const start = next(inside, text, skip(text, from, separators, 1))
         if (start === text.length) return
-        const end = next(outside, text, start)
+        const end = next(outside, text, skip(text, start, separators, 0))
         take(text.slice(start, end), position, start, end)
         from = end
       }
@@ -118,8 +118,19 @@ function runs(identity: string, inside: RegExp, outside: RegExp): BaseTokenizer 
   }
 }
 
+/**
+ * Return the end of the ASCII characters from `from` on for which `separators` has `value`. This takes a fraction of the
+ * time of a regular expression.
+ */
+function skip(text: string, from: number, separators: Uint8Array, value: number): number {
+  let at = from
+  while (at < text.length && separators[text.charCodeAt(at)] === value) at++
+  return at
+}
+
 /** Return the start of the next matching character at or after `from`. Return the end of the text if there is none. */
 function next(character: RegExp, text: string, from: number): number {
+  if (from >= text.length || text.charCodeAt(from) < 128) return from
   character.lastIndex = from
   if (!character.test(text)) return text.length
   const last = character.lastIndex - 1

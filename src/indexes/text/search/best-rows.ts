@@ -4,10 +4,8 @@ import type { Pacer } from '../../../primitives/pacer.js'
 import type { Task } from '../../../primitives/task.js'
 import type { Corpus, ScoredRows, SegmentQuery } from '../query.js'
 import type { TextSegment } from '../segment.js'
-import { openClauses } from './clauses.js'
 import { Found } from './found.js'
-import { normsOf } from './norms.js'
-import { sweep } from './sweep.js'
+import { offerMatches } from './match.js'
 
 /** Determines which rows `bestRows` returns. */
 interface Wanted {
@@ -33,8 +31,6 @@ export function* bestRows(
 ): Task<ScoredRows> {
   const found = new Found(Math.min(k, segment.rows), floor)
   if (k === 0 || segment.rows === 0) return found.best()
-  const norms = normsOf(corpus)
-  const clauses = yield* openClauses(segment, query, norms, pacer)
-  if (clauses !== null) yield* sweep({ segment, query: clauses, norms, allowed, found }, true, pacer)
+  yield* offerMatches(segment, query, corpus, { allowed, found, wantsBest: true }, pacer)
   return found.best()
 }

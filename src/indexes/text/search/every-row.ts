@@ -4,10 +4,8 @@ import type { Pacer } from '../../../primitives/pacer.js'
 import type { Task } from '../../../primitives/task.js'
 import type { Corpus, ScoredRows, SegmentQuery } from '../query.js'
 import type { TextSegment } from '../segment.js'
-import { openClauses } from './clauses.js'
 import { Found } from './found.js'
-import { normsOf } from './norms.js'
-import { sweep } from './sweep.js'
+import { offerMatches } from './match.js'
 
 /**
  * Return all matching rows in the order of ordinals, with the same scores as `bestRows`. `allowed`: the rows that may
@@ -21,8 +19,6 @@ export function* everyRow(
   pacer: Pacer,
 ): Task<ScoredRows> {
   const found = new Found(0, -Infinity)
-  const norms = normsOf(corpus)
-  const clauses = yield* openClauses(segment, query, norms, pacer)
-  if (clauses !== null) yield* sweep({ segment, query: clauses, norms, allowed, found }, false, pacer)
+  yield* offerMatches(segment, query, corpus, { allowed, found, wantsBest: false }, pacer)
   return found.all()
 }

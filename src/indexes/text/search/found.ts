@@ -34,6 +34,11 @@ export class Found {
     if (floor >= 0) this.#raise(floor)
   }
 
+  /** Whether rows with a low score are not among the best rows. */
+  get hasThreshold(): boolean {
+    return this.#threshold >= 0
+  }
+
   /** Add a row, if its score is high enough. Each row may be added only once. `score`: a float32. */
   offer(ordinal: number, score: number): void {
     if (score < this.#threshold) return
@@ -95,7 +100,7 @@ export class Found {
 
   #grow(): void {
     this.#drop()
-    if (2 * this.#count <= this.#ordinals.length) return
+    if (this.#count <= 0.75 * this.#ordinals.length) return
     const [ordinals, scores] = [this.#ordinals, this.#scores]
     this.#ordinals = new Uint32Array(2 * ordinals.length)
     this.#ordinals.set(ordinals)

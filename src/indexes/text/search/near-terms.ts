@@ -50,6 +50,8 @@ export function* expanded(
 
 class EditDistance implements TermMatcher {
   readonly prefix: string
+  readonly shortest: number
+  readonly longest: number
   /** The code points of the word after the prefix. */
   readonly #word: Uint32Array
   readonly #most: number
@@ -60,6 +62,9 @@ class EditDistance implements TermMatcher {
 
   constructor(prefix: string, word: Uint32Array, most: number) {
     this.prefix = prefix
+    const points = codePoints(prefix).length + word.length
+    this.shortest = points - most
+    this.longest = points + most
     this.#word = word
     this.#most = most
   }

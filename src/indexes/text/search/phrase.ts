@@ -33,7 +33,7 @@ export class Phrase {
       const leaf = this.#leaves[i]!
       const { frequency } = leaf
       if (this.#next.length < frequency) this.#next = new Int32Array(2 * frequency)
-      count = i === 0 ? this.#first(leaf.positions(), frequency) : this.#follow(leaf, i, count)
+      count = i === 0 ? this.#first(leaf.positions(leaf.at), frequency) : this.#follow(leaf, i, count)
       if (count === 0) return false
       const swapped = this.#begins
       this.#begins = this.#next
@@ -52,7 +52,7 @@ export class Phrase {
    * previous start positions, or is at most `slop` greater. Return the number of kept positions.
    */
   #follow(leaf: Leaf, i: number, count: number): number {
-    const positions = leaf.positions()
+    const positions = leaf.positions(leaf.at)
     const { frequency } = leaf
     const offset = this.#offsets[i]!
     let kept = 0

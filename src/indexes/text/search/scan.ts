@@ -7,8 +7,8 @@ import { orderOfTexts } from '../../../sql/values/scalar-order.js'
 import type { Analyzer, TermNumbering } from '../analysis/analyzer.js'
 import { encodePostings, type TermRows } from '../encode-postings.js'
 import { elementGap, storedPosition } from '../input.js'
-import { openPostings, type TermBytes } from '../postings.js'
-import type { NearTerm, Postings, TermEntry, TermMatcher, TextFacts, TextSegment } from '../segment.js'
+import { Postings, type TermBytes } from '../postings.js'
+import type { NearTerm, TermEntry, TermMatcher, TextFacts, TextSegment } from '../segment.js'
 
 /** Rows of a column of texts or lists of texts, with or without dictionary. */
 export interface ScannedTexts {
@@ -132,13 +132,14 @@ class Scan {
     const entries: TermEntry[] = []
     const postings: Postings[] = []
     let bytes = lengths.byteLength
+    const owner = { name: 'unindexed rows', lengths }
     function* encoded(term: GrowingTerm): Task<Postings> {
       const rows = term.taken(lengths)
       const { postings, positions } = yield* encodePostings(rows, pacer)
       bytes += postings.length + (positions?.length ?? 0)
       if (pacer.due()) yield pacer.pause()
       const places = positions === null ? null : whole(positions)
-      return openPostings(rows.ordinals.length, whole(postings), places, lengths)
+      return new Postings(rows.ordinals.length, whole(postings), places, owner)
     }
     for (const [number, term] of terms.entries()) {
       const own = yield* encoded(term)

@@ -2,7 +2,7 @@
  * Provides the scratch arrays of a search. The next search reuses them, because allocating takes longer than many
  * searches.
  */
-import { type BlockBuffer, newBlockBuffer } from '../segment.js'
+import { type BlockBuffer, newBlockBuffer } from '../postings.js'
 
 /** Binary logarithm of the maximum number of rows in a range (search/sweep). */
 export const mostRangeBits = 14

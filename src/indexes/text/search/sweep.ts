@@ -1,5 +1,5 @@
 /**
- * Searches a segment range by range. A range is a set of consecutive rows. The algorithm is MaxScore (Turtle & Flood
+ * Searches a segment for rows that have at least one of several terms, range by range. A range is a set of consecutive rows. The algorithm is MaxScore (Turtle & Flood
  * 1995) with block maxima (Ding & Suel, "Faster top-k document retrieval using block-max indexes", SIGIR 2011).
  * Lucene's MaxScoreBulkScorer is similar (Grand et al., "From MaxScore to Block-Max WAND", ECIR 2020).
  *
@@ -7,25 +7,23 @@
  *   increases during the search.
  * - Each block of postings has an upper bound of scores. The search skips a range if these bounds show that no row of
  *   the range can reach the required score.
- * - In other ranges, the search divides the clauses into leading and other clauses. The other clauses have the lowest
- *   bounds, and together they cannot reach the required score. The search sums the scores of the leading clauses in an
- *   array. It looks up a row in the other clauses only if the row may still reach the required score. If all clauses
- *   must match, only the rarest clause leads.
+ * - In other ranges, the search divides the terms into leading and other terms. The other terms have the lowest bounds,
+ *   and together they cannot reach the required score. The search sums the scores of the leading terms in an array. It
+ *   looks up a row in the other terms only if the row may still reach the required score.
  * - The search begins with the ranges with the highest bounds, because they raise the required score early.
  *
  * A sum may have a rounding error. Therefore the score of each returned row is computed again, term by term in query
  * order, as `ScoredRows` requires.
  */
-import type { Bitset } from '../../../primitives/bitset.js'
 import type { Pacer } from '../../../primitives/pacer.js'
 import { lowerBound } from '../../../primitives/partition-point.js'
 import type { Task } from '../../../primitives/task.js'
+import { directoryNumbers } from '../postings.js'
 import type { TextSegment } from '../segment.js'
-import type { Clause, Clauses } from './clauses.js'
+import type { SegmentSearch } from './clauses.js'
 import type { Found } from './found.js'
 import type { Leaf } from './leaf.js'
 import { type Norms, tableLengths } from './norms.js'
-import type { Phrase } from './phrase.js'
 import { mostRangeBits, type Scratch } from './scratch.js'
 
 /** Binary logarithm of the minimum number of rows in a range. The scores of a range fit into the L1 cache. */
@@ -35,16 +33,6 @@ const rangePostings = 256
 /** Number of ranges with the highest bounds that are searched first. */
 const firstRanges = 2
 
-/** A search of one segment. */
-interface SegmentSearch {
-  readonly segment: TextSegment
-  readonly query: Clauses
-  readonly norms: Norms
-  /** The rows that may match. Null: all rows. */
-  readonly allowed: Bitset | null
-  readonly found: Found
-}
-
 /**
  * Offer the matching rows of a segment to `found`. Rows that cannot reach the required score may be omitted.
  * `wantsBest`: search the ranges with the highest bounds first, so that rows do not come in the order of ordinals.
@@ -53,8 +41,8 @@ export function* sweep(input: SegmentSearch, wantsBest: boolean, pacer: Pacer): 
   const { query, found } = input
   const search = new Search(input)
   const { ranges } = search
-  for (const clause of query.clauses) {
-    search.add(clause)
+  for (const leaf of query.leaves) {
+    search.add(leaf)
     if (pacer.due()) yield pacer.pause()
   }
   for (let i = wantsBest && ranges > 2 * firstRanges ? firstRanges : 0; i > 0; i--) {
@@ -67,7 +55,6 @@ export function* sweep(input: SegmentSearch, wantsBest: boolean, pacer: Pacer): 
     search.visit(range)
     if (pacer.due()) yield pacer.pause()
   }
-  query.scratch.giveBack()
 }
 
 class Search {
@@ -81,40 +68,41 @@ class Search {
   /** Binary logarithm of the number of rows in a range. */
   readonly #bits: number
   readonly #lengths: TextSegment['lengths']
+  /** All terms, in query order, and by descending greatest bound. */
   readonly #leaves: readonly Leaf[]
-  readonly #clauses: readonly Clause[]
-  readonly #all: boolean
-  readonly #phrase: Phrase | null
+  readonly #ranked: readonly Leaf[]
   readonly #norms: Norms
   readonly #allowed: Uint32Array | null
   readonly #found: Found
   readonly #scratch: Scratch
-  /** By clause: upper bound of the score of a row in the current range, for this and all later clauses together. */
+  /** By rank of a term: upper bound of the score of a row in the current range, for this and all later terms together. */
   readonly #rest: Float64Array
-  /** Number of leading clauses. */
+  /** Number of leading terms: those with the highest bounds. */
   #leading = 0
   /** True if a sum equals the score in query order, without rounding differences. */
   #isExact = false
 
-  constructor({ segment, query, norms, allowed, found }: SegmentSearch) {
+  constructor({ segment, query: { leaves, scratch }, norms, allowed, found }: SegmentSearch) {
     this.#lengths = segment.lengths
-    this.#leaves = query.leaves
-    this.#clauses = query.clauses
-    this.#all = query.all
-    this.#phrase = query.phrase
+    this.#leaves = leaves
     this.#norms = norms
     this.#allowed = allowed === null ? null : allowed.words
     this.#found = found
-    this.#rest = new Float64Array(query.clauses.length + 1)
-    this.#scratch = query.scratch
+    this.#scratch = scratch
     let postings = 0
-    for (const clause of query.all ? query.clauses.slice(0, 1) : query.clauses) postings += clause.rows
-    const rows = endOf(query)
+    let rows = 0
+    for (const leaf of leaves) {
+      leaf.addBounds(norms, scratch)
+      postings += leaf.rows
+      rows = Math.max(rows, leaf.last(leaf.blocks - 1) + 1)
+    }
+    this.#ranked = [...leaves].sort((a, b) => b.most - a.most)
+    this.#rest = new Float64Array(leaves.length + 1)
     let bits = leastRangeBits
     while (bits < mostRangeBits && rows >>> bits > postings / rangePostings) bits++
     this.#bits = bits
     this.ranges = ((rows - 1) >>> bits) + 1
-    const { array: bounds, from } = query.scratch.numbers(this.ranges)
+    const { array: bounds, from } = scratch.numbers(this.ranges)
     this.#bounds = bounds.fill(0, from, from + this.ranges)
     this.#firstBound = from
   }
@@ -140,85 +128,82 @@ class Search {
     const start = range << this.#bits
     const end = start + (1 << this.#bits)
     this.#chooseLeading(range, end)
-    const leaves = this.#leaves
-    for (let i = 0; i < leaves.length; i++) leaves[i]!.restart(range)
-    const first = this.#clauses[0]!
-    if (this.#leading === 1 && first.leaves.length === 1) {
-      this.#offerLeading(first.leaves[0]!, range, start, end)
+    const ranked = this.#ranked
+    this.#restart(range)
+    if (this.#leading === 1) {
+      this.#offerLeading(ranked[0]!, range, start, end)
       return
     }
-    for (let i = 0; i < leaves.length; i++) {
-      const leaf = leaves[i]!
-      if (leaf.clause < this.#leading) this.#addScores(leaf, range, start, end, bound - leaf.top)
+    for (let i = 0; i < this.#leading; i++) {
+      const leaf = ranked[i]!
+      this.#addScores(leaf, range, start, end, bound - leaf.top)
     }
-    for (let i = 0; i < leaves.length; i++) leaves[i]!.restart(range)
+    this.#restart(range)
     this.#offerSums(start)
   }
 
+  /** Move all terms to the start of a range. */
+  #restart(range: number): void {
+    const leaves = this.#leaves
+    for (let i = 0; i < leaves.length; i++) {
+      const leaf = leaves[i]!
+      leaf.restart(leaf.starts[leaf.firstStart + range]!)
+    }
+  }
+
   /**
-   * Add the bounds of a clause to the bounds of the ranges. Also set, in each leaf of the clause, the first block of
-   * each range. Call this for every clause before the first `visit`.
+   * Add the bounds of a term to the bounds of the ranges. Also set the first block of the term in each range. Call this
+   * for every term before the first `visit`.
    */
-  add({ leaves }: Clause): void {
-    const scratch = this.#scratch
+  add(leaf: Leaf): void {
     const bounds = this.#bounds
     const first = this.#firstBound
     const { ranges } = this
     const bits = this.#bits
-    /** The exclusive end of the ranges that may contain rows of the clause. */
-    let end = 0
-    for (let l = 0; l < leaves.length; l++) {
-      const leaf = leaves[l]!
-      const { last, blocks, bounds: own, firstBound } = leaf
-      const { array: starts, from } = scratch.integers(ranges)
-      leaf.starts = starts
-      leaf.firstStart = from
-      let block = 0
-      let range = 0
-      for (; range < ranges; range++) {
-        const start = range << bits
-        const behind = start + (1 << bits) - 1
-        while (block < blocks && last[block]! < start) block++
-        if (block === blocks) break
-        starts[from + range] = block
-        let top = own[firstBound + block]!
-        while (last[block]! < behind && block + 1 < blocks) {
-          block++
-          if (own[firstBound + block]! > top) top = own[firstBound + block]!
-        }
-        bounds[first + range]! += top
+    const { directory, blocks, bounds: own, firstBound } = leaf
+    const { array: starts, from } = this.#scratch.integers(ranges)
+    leaf.starts = starts
+    leaf.firstStart = from
+    let block = 0
+    let range = 0
+    for (; range < ranges; range++) {
+      const start = range << bits
+      const behind = start + (1 << bits) - 1
+      while (block < blocks && directory[directoryNumbers * block]! < start) block++
+      if (block === blocks) break
+      starts[from + range] = block
+      let top = own[firstBound + block]!
+      while (directory[directoryNumbers * block]! < behind && block + 1 < blocks) {
+        block++
+        if (own[firstBound + block]! > top) top = own[firstBound + block]!
       }
-      starts.fill(blocks, from + range, from + ranges)
-      if (range > end) end = range
+      bounds[first + range]! += top
     }
-    if (this.#all) bounds.fill(-Infinity, first + end, first + ranges)
+    starts.fill(blocks, from + range, from + ranges)
   }
 
-  /** Determine the leading clauses of a range. */
+  /** Determine the leading terms of a range. */
   #chooseLeading(range: number, end: number): void {
-    const [clauses, rest, { least }] = [this.#clauses, this.#rest, this.#found]
+    const [ranked, rest, { least }] = [this.#ranked, this.#rest, this.#found]
     let sum = 0
-    let leading = clauses.length
+    let leading = ranked.length
     rest[leading] = 0
-    for (let c = clauses.length - 1; c >= 0; c--) {
-      const { leaves } = clauses[c]!
-      for (let i = 0; i < leaves.length; i++) {
-        const leaf = leaves[i]!
-        leaf.top = boundOf(leaf, range, end)
-        sum += leaf.top
-      }
-      rest[c] = sum
-      if (sum < least) leading = c
+    for (let i = ranked.length - 1; i >= 0; i--) {
+      const leaf = ranked[i]!
+      leaf.top = boundOf(leaf, range, end)
+      sum += leaf.top
+      rest[i] = sum
+      if (sum < least) leading = i
     }
-    this.#leading = this.#all ? 1 : leading
-    this.#isExact = this.#leading === clauses.length || this.#leaves.length <= 2
+    this.#leading = leading
+    this.#isExact = leading === ranked.length || ranked.length <= 2
   }
 
   /**
    * Add the scores of a term to the sums of its rows. `others`: upper bound of the score of a row for all other terms.
    */
   #addScores(leaf: Leaf, range: number, start: number, end: number, others: number): void {
-    const { weight, last, bounds, firstBound, blocks } = leaf
+    const { weight, directory, bounds, firstBound, blocks } = leaf
     const { least } = this.#found
     const lengths = this.#lengths
     const norms = this.#norms
@@ -239,13 +224,13 @@ class Search {
           touched[at >>> 5]! |= 1 << (at & 31)
         }
       }
-      if (last[block]! >= end - 1) return
+      if (directory[directoryNumbers * block]! >= end - 1) return
     }
   }
 
   /** Offer the rows of a range if a single term leads. */
   #offerLeading(leaf: Leaf, range: number, start: number, end: number): void {
-    const { weight, last, bounds, firstBound, blocks } = leaf
+    const { weight, directory, bounds, firstBound, blocks } = leaf
     const found = this.#found
     const allowed = this.#allowed
     const rest = this.#rest[1]!
@@ -269,7 +254,7 @@ class Search {
           this.#lookUp(row, sum)
         }
       }
-      if (last[block]! >= end - 1) return
+      if (directory[directoryNumbers * block]! >= end - 1) return
     }
   }
 
@@ -298,37 +283,28 @@ class Search {
   }
 
   /**
-   * Look up a row in the other clauses. Stop when the row can no longer reach the required score. If it reaches this
-   * score, offer the row. `sum`: the score for the leading clauses. If a single leaf leads, its `at` must be the index
-   * of the row.
+   * Look up a row in the other terms. Stop when the row can no longer reach the required score. If it reaches this
+   * score, offer the row. `sum`: the score for the leading terms. If a single term leads, its `at` must be the index of
+   * the row.
    */
   #lookUp(row: number, sum: number): void {
-    const clauses = this.#clauses
+    const ranked = this.#ranked
     const rest = this.#rest
     const found = this.#found
     const norm = this.#norms.of(this.#lengths[row]!)
-    for (let c = this.#leading; c < clauses.length; c++) {
-      if (sum + rest[c]! < found.least) return
-      const { leaves } = clauses[c]!
-      let has = false
-      for (let i = 0; i < leaves.length; i++) {
-        const leaf = leaves[i]!
-        const block = leaf.reach(row)
-        if (block === leaf.blocks) continue
-        // Compute the upper bound for a row of this length first, because this is faster than unpacking a block.
-        if (leaves.length === 1 && block !== leaf.block) {
-          const frequency = leaf.mostFrequent[block]!
-          if (sum + leaf.weight * (frequency / (frequency + norm)) + rest[c + 1]! < found.least) return
-        }
-        if (!leaf.has(row, block)) continue
-        has = true
-        sum += leaf.share(norm)
+    for (let i = this.#leading; i < ranked.length; i++) {
+      if (sum + rest[i]! < found.least) return
+      const leaf = ranked[i]!
+      const block = leaf.reach(row)
+      if (block === leaf.blocks) continue
+      // Compute the upper bound for a row of this length first, because this is faster than unpacking a block.
+      if (block !== leaf.block) {
+        const frequency = leaf.mostFrequent(block)
+        if (sum + leaf.weight * (frequency / (frequency + norm)) + rest[i + 1]! < found.least) return
       }
-      if (!has && this.#all) return
+      if (leaf.has(row, block)) sum += leaf.share(norm)
     }
-    if (sum < found.least) return
-    const score = Math.fround(this.#isExact ? sum : this.#score(row, norm))
-    if (this.#phrase === null || this.#phrase.matches()) found.offer(row, score)
+    if (sum >= found.least) found.offer(row, Math.fround(this.#isExact ? sum : this.#score(row, norm)))
   }
 
   /** Return the score of a row, summed in query order. */
@@ -343,24 +319,13 @@ class Search {
   }
 }
 
-/** Return the exclusive end of the rows that can match. */
-function endOf({ clauses, all }: Clauses): number {
-  let end = all ? Infinity : 0
-  for (const { leaves } of clauses) {
-    let last = 0
-    for (const leaf of leaves) last = Math.max(last, leaf.last[leaf.blocks - 1]!)
-    end = all ? Math.min(end, last + 1) : Math.max(end, last + 1)
-  }
-  return end
-}
-
 /** Return the upper bound of scores for a term in a range. */
 function boundOf(leaf: Leaf, range: number, end: number): number {
-  const { bounds, firstBound, last, blocks } = leaf
+  const { bounds, firstBound, directory, blocks } = leaf
   let top = 0
   for (let block = leaf.starts[leaf.firstStart + range]!; block < blocks; block++) {
     if (bounds[firstBound + block]! > top) top = bounds[firstBound + block]!
-    if (last[block]! >= end - 1) break
+    if (directory[directoryNumbers * block]! >= end - 1) break
   }
   return top
 }
