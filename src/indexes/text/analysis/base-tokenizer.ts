@@ -93,20 +93,21 @@ function codePointStarts(text: string): Uint32Array {
  * would fail for runs of many millions of characters.
  */
 function runs(identity: string, inside: RegExp, outside: RegExp): BaseTokenizer {
-  let ascii: AsciiCut = null
+  let known: Uint8Array | null = null
+  // Computed at the first use, because most processes use no tokenizer.
+  const separatorsOnce = () => {
+    known ??= Uint8Array.from({ length: 128 }, (_, code) =>
+      String.fromCharCode(code).search(inside) < 0 ? 1 : 0,
+    )
+    return known
+  }
   return {
     identity,
-    // Computed at the first use, because most processes use no tokenizer.
-    get ascii() {
-      ascii ??= {
-        kind: 'runs',
-        separators: Uint8Array.from({ length: 128 }, (_, code) =>
-          String.fromCharCode(code).search(inside) < 0 ? 1 : 0,
-        ),
-      }
-      return ascii
+    get ascii(): AsciiCut {
+      return { kind: 'runs', separators: separatorsOnce() }
     },
     cut: (text, take) => {
+      const separators = separatorsOnce()
       for (let position = 0, from = 0; ; position++) {
         const start = next(inside, text, skip(text, from, separators, 1))
         if (start === text.length) return
