@@ -10,6 +10,7 @@ import { formatTransactionId } from '../commit/transaction-id.js'
 import { assert, quote, unsupported } from '../errors.js'
 import { type JobEndedOp, type JobOp, jobAfter } from '../jobs/job-op.js'
 import { type Change, fragmentsLeaving, movesFeature } from '../manifest/change.js'
+import { versionsPerBase } from '../manifest/layout-base.js'
 import { difference, hasNumber, intersection, lastOf, union } from '../manifest/runs.js'
 import { indexFeatures } from '../manifest/table-index.js'
 import type { RegisterOp, TakenOp, VersionOp } from '../manifest/version.js'
@@ -79,8 +80,6 @@ export function applyOps(
   return ops.reduce((next, op) => applyOp(next, op, txn, at), state)
 }
 
-/** A new base for replay is chosen after at least this many versions (STORAGE S19). */
-const changesPerBase = 64
 /** Number of checkpoints that are kept. One would be enough, but it may be damaged. */
 const keptCheckpoints = 2
 
@@ -333,7 +332,7 @@ function applyTableChange(state: CatalogState, change: Change): CatalogState {
   )
   const fragments =
     change.restore?.fragments ?? head.fragments + change.add.length - fragmentsLeaving(change).length
-  const hasNewBase = change.v - head.start >= Math.max(changesPerBase, fragments / 4)
+  const hasNewBase = change.v - head.start >= versionsPerBase
   const layout = {
     next: change.next,
     schemaId: change.schema?.id ?? head.schemaId,

@@ -322,6 +322,24 @@ export function onlyLostRows({ dead: { parts } }: Fragment, { dead: later }: Fra
   return same !== undefined && runsKey(same) === runsKey(last)
 }
 
+/**
+ * Return whether two fragments with the same id are equal. `rows` and `ids` of a fragment never change. Its zone maps
+ * only change together with its files.
+ */
+export function sameFragment(a: Fragment, b: Fragment): boolean {
+  if (a === b) return true
+  if (a.files.length !== b.files.length || a.dead.parts.length !== b.dead.parts.length) return false
+  return (
+    a.files.every((file, i) => sameFile(file, b.files[i]!)) &&
+    a.dead.parts.every((part, i) => runsKey(part) === runsKey(b.dead.parts[i]!))
+  )
+}
+
+function sameFile(a: DataFile, b: DataFile): boolean {
+  if ('file' in a) return 'file' in b && a.file === b.file
+  return 'slot' in b && a.slot === b.slot && a.blob === b.blob
+}
+
 /** Return a key for the address of a set of numbers. It is unique in the root. */
 export function runsKey(address: RunsPlace): string {
   return 'file' in address ? address.file : `slot ${address.slot}, blob ${address.blob}`
