@@ -18,6 +18,8 @@ export interface CheckpointExtra {
    * Names of pages and packs that were replaced by others, with the time of the replacement (milliseconds since 1970).
    */
   readonly replaced?: readonly (readonly [name: string, at: number])[]
+  /** Slots of parts of checkpoints that no kept checkpoint needs since the time `at` (milliseconds since 1970). */
+  readonly dropped?: readonly (readonly [slot: number, at: number])[]
 }
 
 /** Maximum numbers of entries of `packed` and of `replaced`. The newest entries are kept. */
