@@ -40,6 +40,7 @@ import {
   type CatalogState,
   emptyState,
   isUnused,
+  knownChanges,
   type NamespaceNode,
   newNamespace,
   newTable,
@@ -120,7 +121,7 @@ function applyOp(state: CatalogState, op: CatalogOp, txn: string, at: Position):
     case 'shows':
       return applyShows(state, op)
     case 'change':
-      return applyTableChange(state, op)
+      return applyTableChange(state, op, at)
     case 'txn':
       return applyTxn(state, op, at)
     case 'job':
@@ -315,7 +316,7 @@ function applyShows(state: CatalogState, { t, src }: ShowsOp): CatalogState {
   return withHead(state, { ...head, view: { ...head.view, src } })
 }
 
-function applyTableChange(state: CatalogState, change: Change): CatalogState {
+function applyTableChange(state: CatalogState, change: Change, { slot }: Position): CatalogState {
   const head = tableAt(state, change.t)
   const latest = lastOf(head.live) ?? 0
   assert(
@@ -333,10 +334,12 @@ function applyTableChange(state: CatalogState, change: Change): CatalogState {
   const fragments =
     change.restore?.fragments ?? head.fragments + change.add.length - fragmentsLeaving(change).length
   const hasNewBase = change.v - head.start >= versionsPerBase
+  const known = hasNewBase || change.restore !== undefined ? null : knownChanges(head)
   const layout = {
     next: change.next,
     schemaId: change.schema?.id ?? head.schemaId,
     start: hasNewBase ? change.v : head.start,
+    changes: known === null ? [] : [...known, slot],
     fragments,
   }
   const after = withHead(state, withVersion(head, 'sheaf', change.v, layout))

@@ -37,6 +37,8 @@ interface StoredHead
       'uuid' | 'id' | 'kind' | 'mark' | 'live' | 'next' | 'schemaId' | 'start' | 'fragments'
     >,
     Partial<Pick<TableHead, 'external' | 'location' | 'props'>> {
+  /** The slots of `TableHead.changes`: the first slot, then the distance of each slot to the one before it. */
+  readonly changes?: readonly number[]
   readonly tags?: readonly (readonly [string, number])[]
   readonly view?: ViewState
 }
@@ -153,6 +155,7 @@ function stored(head: TableHead): StoredHead {
     schemaId,
     start,
     fragments,
+    changes,
     location,
     external,
     props,
@@ -169,12 +172,21 @@ function stored(head: TableHead): StoredHead {
     schemaId,
     start,
     fragments,
+    ...(changes.length > 0 && { changes: changes.map((slot, i) => slot - (changes[i - 1] ?? 0)) }),
     ...(external && { external }),
     ...(location !== ownLocation(uuid) && { location }),
     ...(Object.keys(props).length > 0 && { props }),
     ...(tags.size > 0 && { tags: [...tags] }),
     ...(view !== null && { view }),
   }
+}
+
+function sums(distances: readonly number[]): readonly number[] {
+  let sum = 0
+  return distances.map(distance => {
+    sum += distance
+    return sum
+  })
 }
 
 /** Copies every field by name, for the reason given at `withVersion` (catalog/state). */
@@ -191,6 +203,7 @@ function headOf(item: StoredHead): TableHead {
     next: item.next,
     schemaId: item.schemaId,
     start: item.start,
+    changes: sums(item.changes ?? []),
     fragments: item.fragments,
     tags: (item.tags ?? []).reduce((tags, [name, v]) => tags.set(name, v), noTags),
     view: item.view ?? null,

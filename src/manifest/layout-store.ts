@@ -35,6 +35,13 @@ import type { TableSchema } from './table-schema.js'
 export interface TableAddress {
   readonly uuid: string
   readonly location: string
+  /**
+   * The slots of the changes that make the versions `start + 1` to `mark`, in order, from the state of the catalog.
+   * Absent, or not as many as these versions: the history has to be read.
+   */
+  readonly changes?: readonly number[]
+  readonly start?: number
+  readonly mark?: number
 }
 
 interface LayoutStoreOptions {
@@ -59,7 +66,8 @@ const readAhead = 16
 interface Step {
   readonly version: number
   readonly slot: number
-  readonly entry: number
+  /** Null if the entry of the slot is not known. */
+  readonly entry: number | null
 }
 
 /** The steps that compute a manifest. */
@@ -296,6 +304,15 @@ export class LayoutStore {
   }
 
   async #backFrom(table: TableAddress, version: number, steps: Step[], signal: AbortSignal | undefined) {
+    const known = changesTo(table, version)
+    if (known !== null) {
+      let before = version
+      do {
+        steps.push({ version: before, slot: known.slots[before - known.start - 1]!, entry: null })
+        before--
+      } while (before > known.start && !this.#cache.has(keyOf(table.uuid, before)))
+      return { start: known.start, before }
+    }
     const record = await this.#history.find(table.uuid, version, signal)
     if (record === null) throw new VersionForgotten(table, version)
     const { start } = record
@@ -409,6 +426,13 @@ async function orLost<T>(read: Promise<T>, { location }: TableAddress, lost: Los
   }
 }
 
+/** Return the slots of the changes after the version with which replay begins, if the state of the catalog has them. */
+function changesTo({ changes, start, mark }: TableAddress, version: number) {
+  if (changes === undefined || start === undefined || mark === undefined) return null
+  const isKnown = changes.length === mark - start && start < version && version <= mark
+  return isKnown ? { start, slots: changes } : null
+}
+
 function keyOf(uuid: string, version: number): string {
   return `${uuid}@${version}`
 }
@@ -432,7 +456,9 @@ export function changeIn(
   uuid: string,
   { slot, entry, version }: Step,
 ): Change {
-  const change = header.entries[entry]?.ops.find(op => isChangeOf(op, uuid, version))
+  const entries = entry === null ? header.entries : header.entries.slice(entry, entry + 1)
+  let change: unknown
+  for (const { ops } of entries) change ??= ops.find(op => isChangeOf(op, uuid, version))
   assert(change !== undefined, `slot ${slot} does not contain version ${version} of table ${uuid}`)
   return change as Change
 }

@@ -313,6 +313,25 @@ describe('manifests of versions', () => {
     }
   })
 
+  test('are found without the history if the state has the slots of the changes', async () => {
+    const { root, table } = await rootOf([...appends(70), 'delete', 'append'], [64])
+    const { layouts } = root.open()
+    await layouts.writeBase(table, 64)
+    const noHistory = new History(root.store, [], root.log.slots())
+    const fresh = () =>
+      new LayoutStore(root.log.slots(), noHistory, root.store, {
+        readOnly: true,
+        memory: new Memory(1 << 28),
+      })
+    const slots = root.written.map(({ header }) => header.slot)
+    const head = { uuid: table.uuid, location: table.location, start: 64, mark: 72, changes: slots.slice(64) }
+    for (const version of [72, 70, 65]) {
+      expect(await fresh().at(head, version)).toEqual(table.layouts[version - 1])
+    }
+    await expect(fresh().at({ ...head, changes: [] }, 72)).rejects.toThrow('removed from the history')
+    await expect(fresh().at(head, 64)).rejects.toThrow('removed from the history')
+  })
+
   test('through restores of restores are found without deep recursion', async () => {
     const { root, table } = await rootOf(appends(1))
     for (let i = 0; i < 3000; i++) {
