@@ -65,6 +65,7 @@ type Item =
   | { readonly expired: Expired }
   | { readonly sweep: SweepMark }
   | { readonly kept: KeptCheckpoint }
+  | { readonly heads: string }
 
 /**
  * Encode a state as texts, one text per item. With `before`, only the items that changed after its slot. `before` must
@@ -260,6 +261,8 @@ class StateLoader implements Loader<CatalogState> {
     else if ('kept' in item) this.#kept.push(item.kept)
     else if ('gone' in item) this.#remove(item.gone, item.at)
     else if ('first' in item) this.#dropBefore(item.first, item.at)
+    // Hints about the table `heads`, which are no part of the state (docs/format.md).
+    else if ('heads' in item) return
     else
       throw corrupted(
         `a checkpoint contains an item that this version does not support: ${text.slice(0, 80)}`,

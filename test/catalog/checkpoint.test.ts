@@ -299,6 +299,12 @@ test('keys and their age survive', () => {
   expect([...reload(state).keys]).toEqual([...state.keys])
 })
 
+test('hints about heads of index segments are no part of the state', () => {
+  const loader = catalogMachine.load(genesis)
+  loader.add('{"heads":"u","files":[["indexes/0-a.arrow",100,20]]}')
+  expect(loader.end()).toEqual(emptyCatalog)
+})
+
 test('a state of a newer build, or a text that is cut, is refused', () => {
   const loader = catalogMachine.load(genesis)
   expect(() => loader.add('{"branch":1}')).toThrow(expect.objectContaining({ code: 18 }))
