@@ -181,7 +181,11 @@ export class LayoutBuilder {
     for (const [position, dead] of this.#dead)
       this.#fragments[position] = { ...this.#fragments[position]!, dead }
     this.#dead.clear()
-    const fragments = this.#fragments.filter(fragment => fragment !== null)
+    // Copying takes a tenth of the time of filtering, and most changes of a large table drop no fragment.
+    const hasGaps = this.#count < this.#fragments.length
+    const fragments = hasGaps
+      ? this.#fragments.filter(fragment => fragment !== null)
+      : (this.#fragments.slice() as Fragment[])
     this.#earlier = stillUsed(this.#earlier, fragments)
     return {
       table: this.#table,
