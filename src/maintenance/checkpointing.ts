@@ -179,6 +179,7 @@ export class Checkpointing implements MaintenanceTask {
       const last = states.at(note.slot)
       if (last === null) continue
       const parts = partsWith(note)
+      if (countOfParts(parts, 0) === 0) return null
       const bytes = await checkpoints.bytesSince(state, { slot: note.slot, state: last }, signal)
       const least = countOfParts(parts, bytes)
       // If the state at a part is not known, because another process wrote it, do not replace the part.

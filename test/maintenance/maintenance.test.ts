@@ -53,6 +53,33 @@ test('the two newest checkpoints are kept, with the checkpoints that they are ba
   expect(pages).toBeLessThan(9)
 })
 
+test('the parts of checkpoints that two processes write in turn are the replayed state', async () => {
+  const store = new MemoryStore('memory://')
+  const options = { store, maintenance: { compact: false } } as const
+  const processes = [await connect('memory://', options), await connect('memory://', options)]
+  const props = (i: number) => ({ properties: { p: `${i}`.padEnd(100, 'x') } })
+  await Promise.all(Array.from({ length: 600 }, (_, i) => processes[0]!.createNamespace(`n${i}`, props(i))))
+  const sizes: number[] = []
+  for (let i = 0; i < 1200; i++) {
+    // Each process commits for a while. Then the other one does.
+    const ns = processes[Math.floor(i / 50) % 2]!
+    await ns.createNamespace(`n${(i * 7) % 600}`, { mode: 'overwrite', ...props(i) })
+    if (i % 9 === 0) await ns.dropNamespace(`n${(i * 11) % 600}`).catch(() => {})
+    if (i % 100 === 99) {
+      const note = await new Checkpoints(store, catalogMachine, systemClock).newestNote()
+      sizes.push(note!.parts.length)
+    }
+  }
+  expect(Math.max(...sizes)).toBeGreaterThan(0)
+  const { problems } = await processes[1]!.verify()
+  expect(problems).toEqual([])
+  const names = await processes[0]!.namespaceNames()
+  for (const ns of processes) await ns.close()
+  const again = await connect('memory://', { store, readOnly: true })
+  expect(await again.namespaceNames()).toEqual(names)
+  await again.close()
+})
+
 test('one of two processes writes the checkpoint, and both use it', async () => {
   const store = new MemoryStore('memory://')
   const a = await connect('memory://', { store })
