@@ -14,6 +14,7 @@ import { bench as httpStream } from './http-stream.js'
 import { bench as indexBuild } from './index-build.js'
 import { bench as ingest } from './ingest.js'
 import { bench as maintenance } from './maintenance.js'
+import { bench as manyTables } from './many-tables.js'
 import { bench as memory } from './memory.js'
 import { bench as mutate } from './mutate.js'
 import { bench as openCold } from './open-cold.js'
@@ -43,6 +44,7 @@ await askBenches(
     named(ingest),
     named(mutate),
     named(maintenance),
+    named(manyTables),
     named(memory),
     named(http),
     named(httpStream),

@@ -10,6 +10,7 @@ import { formatTransactionId } from '../commit/transaction-id.js'
 import { assert, quote, unsupported } from '../errors.js'
 import { type JobEndedOp, type JobOp, jobAfter } from '../jobs/job-op.js'
 import { type Change, fragmentsLeaving, movesFeature } from '../manifest/change.js'
+import { versionsPerBase } from '../manifest/layout-base.js'
 import { difference, hasNumber, intersection, lastOf, union } from '../manifest/runs.js'
 import { indexFeatures } from '../manifest/table-index.js'
 import type { RegisterOp, TakenOp, VersionOp } from '../manifest/version.js'
@@ -39,6 +40,7 @@ import {
   type CatalogState,
   emptyState,
   isUnused,
+  knownChanges,
   type NamespaceNode,
   newNamespace,
   newTable,
@@ -79,8 +81,6 @@ export function applyOps(
   return ops.reduce((next, op) => applyOp(next, op, txn, at), state)
 }
 
-/** A new base for replay is chosen after at least this many versions (STORAGE S19). */
-const changesPerBase = 64
 /** Number of checkpoints that are kept. One would be enough, but it may be damaged. */
 const keptCheckpoints = 2
 
@@ -121,7 +121,7 @@ function applyOp(state: CatalogState, op: CatalogOp, txn: string, at: Position):
     case 'shows':
       return applyShows(state, op)
     case 'change':
-      return applyTableChange(state, op)
+      return applyTableChange(state, op, at)
     case 'txn':
       return applyTxn(state, op, at)
     case 'job':
@@ -316,7 +316,7 @@ function applyShows(state: CatalogState, { t, src }: ShowsOp): CatalogState {
   return withHead(state, { ...head, view: { ...head.view, src } })
 }
 
-function applyTableChange(state: CatalogState, change: Change): CatalogState {
+function applyTableChange(state: CatalogState, change: Change, { slot }: Position): CatalogState {
   const head = tableAt(state, change.t)
   const latest = lastOf(head.live) ?? 0
   assert(
@@ -333,11 +333,13 @@ function applyTableChange(state: CatalogState, change: Change): CatalogState {
   )
   const fragments =
     change.restore?.fragments ?? head.fragments + change.add.length - fragmentsLeaving(change).length
-  const hasNewBase = change.v - head.start >= Math.max(changesPerBase, fragments / 4)
+  const hasNewBase = change.v - head.start >= versionsPerBase
+  const known = hasNewBase || change.restore !== undefined ? null : knownChanges(head)
   const layout = {
     next: change.next,
     schemaId: change.schema?.id ?? head.schemaId,
     start: hasNewBase ? change.v : head.start,
+    changes: known === null ? [] : [...known, slot],
     fragments,
   }
   const after = withHead(state, withVersion(head, 'sheaf', change.v, layout))

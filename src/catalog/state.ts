@@ -57,6 +57,11 @@ export interface TableHead {
    * The version whose stored manifest replay begins with to compute the newest manifest. 0: replay begins with no rows.
    */
   readonly start: number
+  /**
+   * The slots of the changes after version `start`, in order. Empty if they are not known, because one of these changes
+   * is a restore.
+   */
+  readonly changes: readonly number[]
   /** Number of fragments of the newest version. */
   readonly fragments: number
   /** By tag name: the version. */
@@ -172,6 +177,13 @@ export function pathKey(id: readonly string[]): string {
   return id.some(name => name.includes('\0')) ? '\0' : id.join('\0')
 }
 
+/**
+ * Return the slots of the changes after version `start` up to the newest version; null if they are not known.
+ */
+export function knownChanges({ start, mark, changes }: Pick<TableHead, 'start' | 'mark' | 'changes'>) {
+  return changes.length === mark - start ? changes : null
+}
+
 /** Return the newest live version; undefined if there is none. */
 export function latestOf(head: TableHead): number | undefined {
   return lastOf(head.live)
@@ -211,6 +223,7 @@ export function newTable(
     next: noCounters,
     schemaId: 0,
     start: 0,
+    changes: [],
     fragments: 0,
     tags: noTags,
     view: null,
@@ -274,7 +287,13 @@ export function withVersion(
   head: TableHead,
   kind: TableKind,
   v: number,
-  { next, schemaId, start, fragments }: Pick<TableHead, 'next' | 'schemaId' | 'start' | 'fragments'> = head,
+  {
+    next,
+    schemaId,
+    start,
+    changes,
+    fragments,
+  }: Pick<TableHead, 'next' | 'schemaId' | 'start' | 'changes' | 'fragments'> = head,
 ): TableHead {
   return {
     uuid: head.uuid,
@@ -288,6 +307,7 @@ export function withVersion(
     next,
     schemaId,
     start,
+    changes,
     fragments,
     tags: head.tags,
     view: head.view,

@@ -5,16 +5,17 @@
  * order has the newest checkpoint first. The file has lines of UTF-8, each ended by "\n":
  *
  *     header      {"f":1,"need":[],"slot":n,"prev":"<checksum of slot n>","ts":...,"genesis":{...},
- *                  "state":"<crc32 of the lines of the state>","extra":<any JSON of the writer>}
- *     state       one line per text of `Machine.save`
+ *                  "since":m,"parts":[{"name","bytes"},...],"extra":<any JSON of the writer>}
+ *     items       one line per text of `Machine.save`
  *     checksum    crc32 of all bytes before this line, eight hex digits, as in the name
  *
+ * - The items of a whole checkpoint are the state. Other checkpoints have the items that changed after slot `since`.
+ *   They name the checkpoint files, called parts, whose items come before theirs: first a whole checkpoint, last the
+ *   checkpoint of slot `since`. A reader requests all parts at the same time.
  * - If one checkpoint is lost or damaged, only time is lost, because replay can begin with an older checkpoint or with
- *   slot 0.
- * - A checkpoint counts only when an entry of the log names it. Other checkpoint files are new, or their writer died.
- * - The bytes of a checkpoint depend only on its slot, its state and `extra`. So several writers of the checkpoint of
- *   one slot write the same bytes, and all of them succeed.
- * - If two builds of Sheaf compute different states from one log, their checksums `state` differ.
+ *   slot 0. A part that is lost or damaged damages each checkpoint that names it.
+ * - A checkpoint counts only when an entry of the log names it. Other checkpoint files are parts, are new, or their
+ *   writer died.
  * - Writing and reading yield to the event loop in steps, so even a large checkpoint does not block it.
  */
 import { corrupted, ErrorCode, quote, SheafError, unsupported } from '../errors.js'
@@ -22,8 +23,15 @@ import { crc32, crcHex } from '../primitives/checksum.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { BlobStore } from '../storage/blob-store.js'
-import type { Fold, Genesis, Json, Machine } from './machine.js'
+import type { EarlierState, Fold, Genesis, Json, Machine } from './machine.js'
 import { isCount, isRecord } from './slot.js'
+
+/** A checkpoint file whose items precede those of a checkpoint. */
+export interface CheckpointPart {
+  readonly name: string
+  /** The size of the file. */
+  readonly bytes: number
+}
 
 /** The fields of a checkpoint other than its state. */
 export interface CheckpointNote {
@@ -33,11 +41,22 @@ export interface CheckpointNote {
   readonly extra: Json
   /** The size of the checkpoint file. */
   readonly bytes: number
+  /** The parts of the checkpoint, the whole one first. Empty if the checkpoint is whole. */
+  readonly parts: readonly CheckpointPart[]
 }
 
 /** A decoded checkpoint. */
 export interface Checkpoint<S> extends Fold<S>, CheckpointNote {
   readonly key: string
+  /** The states after each part, the last one being `state`. They share what did not change. */
+  readonly states: readonly EarlierState<S>[]
+}
+
+/** The checkpoint on which a new checkpoint is based. */
+export interface Predecessor<S> {
+  /** The state after the slot of the last part. The new checkpoint has what changed after this slot. */
+  readonly before: EarlierState<S>
+  readonly parts: readonly CheckpointPart[]
 }
 
 /** A file whose name is the name of a checkpoint, with its content or the error that reading it throws. */
@@ -45,8 +64,11 @@ export interface FoundCheckpoint<S> {
   readonly key: string
   readonly slot: number
   readonly bytes: number
+  /** Null if the file is damaged, or if one of its parts is missing. */
   readonly checkpoint: Checkpoint<S> | null
   readonly error: SheafError | null
+  /** The key of a missing part. The parts of an old part may have been deleted, so this need not be an error. */
+  readonly lacks: string | null
 }
 
 interface Header {
@@ -56,8 +78,19 @@ interface Header {
   readonly prev: string
   readonly ts: number
   readonly genesis: Genesis
-  readonly state: string
+  /** `since` and `parts` are absent in a whole checkpoint. */
+  readonly since?: number
+  readonly parts?: readonly CheckpointPart[]
   readonly extra: Json
+}
+
+/** A checked checkpoint file. */
+interface Checked {
+  readonly key: string
+  readonly bytes: number
+  readonly header: Header
+  /** The lines of its items. */
+  readonly lines: Buffer
 }
 
 /** The parsed name of a checkpoint file. */
@@ -108,16 +141,22 @@ export class Checkpoints<S> {
    */
   async newest(signal?: AbortSignal, after = -1): Promise<Checkpoint<S> | null> {
     const skipped = new Set<string>()
+    /** By key: the key of a missing part. */
+    const lacking = new Map<string, string>()
     for (;;) {
       let removed = false
       for await (const named of this.#named(signal)) {
         if (named.slot <= after) break
         if (skipped.has(named.key)) continue
         try {
-          const bytes = await this.#store.get(named.key, signal)
-          if (bytes !== null) return await this.#decode(named, bytes, signal)
-          // The file was deleted after the listing. A checkpoint is only deleted when newer ones exist, so list again.
-          // `skipped` prevents an endless loop if a listing keeps naming a missing file.
+          const found = await this.#read(named, signal)
+          if (found !== null && typeof found !== 'string') {
+            this.#noteLacking(lacking, found.slot)
+            return found
+          }
+          if (found !== null) lacking.set(named.key, found)
+          // The file or one of its parts was deleted after the listing, or the file is an old part. A checkpoint is only
+          // deleted when newer ones exist, so list again. `skipped` prevents an endless loop.
           removed = true
         } catch (error) {
           if (!(error instanceof SheafError) || error.code !== ErrorCode.Internal) throw error
@@ -126,7 +165,18 @@ export class Checkpoints<S> {
         skipped.add(named.key)
         if (removed) break
       }
-      if (!removed) return null
+      if (!removed) {
+        this.#noteLacking(lacking, -1)
+        return null
+      }
+    }
+  }
+
+  /** Report the checkpoints after slot `after` that lack a part: no newer checkpoint explains why it is missing. */
+  #noteLacking(lacking: ReadonlyMap<string, string>, after: number): void {
+    for (const [key, part] of lacking) {
+      if (parseName(nameOf(key))!.slot <= after) continue
+      this.#onDamaged?.(key, corrupted(`${key} cannot be read: ${part}, which it is based on, is missing`))
     }
   }
 
@@ -149,11 +199,8 @@ export class Checkpoints<S> {
 
   async #note(named: Named, signal: AbortSignal | undefined): Promise<CheckpointNote | null> {
     try {
-      const bytes = await this.#store.get(named.key, signal)
-      if (bytes === null) return null
-      const { header } = await this.#checked(named, bytes, new Pacer(signal, this.#clock))
-      const { slot, ts, extra } = header
-      return { key: named.key, slot, ts, extra, bytes: bytes.length }
+      const checked = await this.#checked(named, new Pacer(signal, this.#clock))
+      return checked === null ? null : noteOf(checked)
     } catch (error) {
       if (!(error instanceof SheafError) || error.code !== ErrorCode.Internal) throw error
       return null
@@ -175,33 +222,39 @@ export class Checkpoints<S> {
   async *each(signal?: AbortSignal): AsyncGenerator<FoundCheckpoint<S>> {
     for await (const named of this.#named(signal)) {
       const { key, slot } = named
-      const bytes = await this.#store.get(key, signal)
+      const info = await this.#store.stat(key, signal)
       // The file was deleted after the listing.
-      if (bytes === null) continue
+      if (info === null) continue
       let checkpoint: Checkpoint<S> | null = null
       let error: SheafError | null = null
+      let lacks: string | null = null
       try {
-        checkpoint = await this.#decode(named, bytes, signal)
+        const found = await this.#read(named, signal)
+        if (typeof found === 'string') lacks = found
+        else checkpoint = found
       } catch (cause) {
         if (!(cause instanceof SheafError) || cause.code !== ErrorCode.Internal) throw cause
         error = cause
       }
-      yield { key, slot, bytes: bytes.length, checkpoint, error }
+      yield { key, slot, bytes: info.size, checkpoint, error, lacks }
     }
   }
 
   /**
    * Write a checkpoint durably. Does nothing if the file exists already. `need`: features that its readers must
-   * support. Throws the errors of the store and of `Machine.save`.
+   * support. `predecessor`: the checkpoint whose difference to `fold` is written; null writes the whole state. Throws
+   * the errors of the store and of `Machine.save`.
    */
   async write(
     fold: Fold<S>,
     extra: Json,
     need: readonly string[] = [],
+    predecessor: Predecessor<S> | null = null,
     signal?: AbortSignal,
-  ): Promise<{ readonly key: string; readonly bytes: number }> {
+  ): Promise<CheckpointNote> {
     const pacer = new Pacer(signal, this.#clock)
-    const pieces = await this.#encodeState(fold.state, pacer)
+    const pieces = await this.#encodeItems(fold.state, predecessor?.before, pacer)
+    const parts = predecessor?.parts ?? []
     const header: Header = {
       f: 1,
       need,
@@ -209,7 +262,7 @@ export class Checkpoints<S> {
       prev: crcHex(fold.crc),
       ts: fold.ts,
       genesis: fold.genesis,
-      state: crcHex(await checksum(pieces, 0, pacer)),
+      ...(predecessor !== null && { since: predecessor.before.slot, parts }),
       extra,
     }
     const first = Buffer.from(`${JSON.stringify(header)}\n`)
@@ -217,19 +270,30 @@ export class Checkpoints<S> {
     const bytes = await join([first, ...pieces, Buffer.from(`${crc}\n`)], pacer)
     const key = keyOf(fold.slot, crc)
     await this.#store.putIfAbsent(key, bytes, signal)
-    return { key, bytes: bytes.length }
+    return { key, slot: fold.slot, ts: fold.ts, extra, bytes: bytes.length, parts }
+  }
+
+  /** Return the number of bytes of the items that changed after `before`. */
+  async bytesSince(state: S, before: EarlierState<S>, signal?: AbortSignal): Promise<number> {
+    const pieces = await this.#encodeItems(state, before, new Pacer(signal, this.#clock))
+    return pieces.reduce((sum, piece) => sum + piece.length, 0)
   }
 
   /**
-   * Delete the checkpoints of slots before `before`, except the file names in `kept`. If one of the files in `kept` is
-   * missing, delete nothing.
+   * Delete the checkpoints of slots before `before`, except the file names in `kept` and the slots in `young`. If one of
+   * the files in `kept` is missing, delete nothing.
    */
-  async prune(kept: ReadonlySet<string>, before: number, signal?: AbortSignal): Promise<void> {
+  async prune(
+    kept: ReadonlySet<string>,
+    before: number,
+    young: ReadonlySet<number> = new Set(),
+    signal?: AbortSignal,
+  ): Promise<void> {
     const obsolete: string[] = []
     let found = 0
     for await (const { key, slot } of this.#named(signal)) {
       if (kept.has(nameOf(key))) found++
-      else if (slot < before) obsolete.push(key)
+      else if (slot < before && !young.has(slot)) obsolete.push(key)
     }
     if (found < kept.size) return
     for (const key of obsolete) await this.#store.delete(key, signal)
@@ -243,11 +307,11 @@ export class Checkpoints<S> {
     }
   }
 
-  async #encodeState(state: S, pacer: Pacer): Promise<Uint8Array[]> {
+  async #encodeItems(state: S, before: EarlierState<S> | undefined, pacer: Pacer): Promise<Uint8Array[]> {
     const pieces: Uint8Array[] = []
     let piece = Buffer.allocUnsafe(pieceBytes)
     let end = 0
-    for (const text of this.#machine.save(state)) {
+    for (const text of this.#machine.save(state, before)) {
       const most = 3 * text.length + 1
       if (end + most > piece.length) {
         pieces.push(piece.subarray(0, end))
@@ -262,21 +326,45 @@ export class Checkpoints<S> {
     return pieces
   }
 
-  async #decode(named: Named, bytes: Uint8Array, signal: AbortSignal | undefined): Promise<Checkpoint<S>> {
-    const { key } = named
+  /**
+   * Read a checkpoint with its parts. Returns null if the file is missing, and the key of a part if that part is
+   * missing.
+   */
+  async #read(named: Named, signal: AbortSignal | undefined): Promise<Checkpoint<S> | string | null> {
     const pacer = new Pacer(signal, this.#clock)
-    const { header, lines } = await this.#checked(named, bytes, pacer)
-    const state = await this.#load(key, header.genesis, lines, pacer)
-    const { genesis, slot, ts, prev, extra } = header
-    return { key, genesis, slot, crc: Number.parseInt(prev, 16), ts, state, extra, bytes: bytes.length }
+    const own = await this.#checked(named, pacer)
+    if (own === null) return null
+    const parts = await Promise.all(
+      (own.header.parts ?? []).map(({ name }) => {
+        return ofPart(own.key, this.#checked(parseName(name)!, new Pacer(signal, this.#clock)))
+      }),
+    )
+    const states: EarlierState<S>[] = []
+    for (const [i, part] of parts.entries()) {
+      if (part === null) return `${directory}${own.header.parts![i]!.name}`
+      states.push(await ofPart(own.key, this.#follow(part, states.at(-1), pacer)))
+    }
+    states.push(await this.#follow(own, states.at(-1), pacer))
+    const { genesis, prev } = own.header
+    const { state } = states.at(-1)!
+    return { ...noteOf(own), genesis, crc: Number.parseInt(prev, 16), state, states }
   }
 
-  /** Check the bytes of a checkpoint file. Returns its header and the lines of its state. */
-  async #checked(
-    { key, slot, crc }: Named,
-    bytes: Uint8Array,
-    pacer: Pacer,
-  ): Promise<{ readonly header: Header; readonly lines: Buffer }> {
+  /** Compute the state of a checkpoint file. `before`: the state of the part before it; undefined if there is none. */
+  async #follow(file: Checked, before: EarlierState<S> | undefined, pacer: Pacer): Promise<EarlierState<S>> {
+    const { slot, since } = file.header
+    if (since !== before?.slot) {
+      throw corrupted(
+        `${file.key} does not fit: it has the changes after slot ${since}, but the part before it is of slot ${before?.slot}`,
+      )
+    }
+    return { slot, state: await this.#load(file, before?.state, pacer) }
+  }
+
+  /** Read and check a checkpoint file. Returns null if it is missing. */
+  async #checked({ key, slot, crc }: Named, pacer: Pacer): Promise<Checked | null> {
+    const bytes = await this.#store.get(key, pacer.signal)
+    if (bytes === null) return null
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
     const end = bytes.length - endBytes
     if (end < 1 || text[end - 1] !== newline || text.toString('latin1', end) !== `${crc}\n`) {
@@ -295,11 +383,11 @@ export class Checkpoints<S> {
         hint: 'move the file to another directory',
       })
     }
-    return { header, lines: text.subarray(first, end) }
+    return { key, bytes: bytes.length, header, lines: text.subarray(first, end) }
   }
 
-  async #load(key: string, genesis: Genesis, lines: Buffer, pacer: Pacer): Promise<S> {
-    const loader = orUnreadable(key, () => this.#machine.load(genesis))
+  async #load({ key, header, lines }: Checked, before: S | undefined, pacer: Pacer): Promise<S> {
+    const loader = orUnreadable(key, () => this.#machine.load(header.genesis, before))
     for (let at = 0; at < lines.length; ) {
       if (pacer.due()) await pacer.pause()
       const end = lines.indexOf(newline, at)
@@ -308,6 +396,20 @@ export class Checkpoints<S> {
     }
     return orUnreadable(key, () => loader.end())
   }
+}
+
+/** Wait for a part of the checkpoint `key`. If the part is damaged, the error names the checkpoint. */
+async function ofPart<T>(key: string, part: Promise<T>): Promise<T> {
+  try {
+    return await part
+  } catch (cause) {
+    if (!(cause instanceof SheafError) || cause.code !== ErrorCode.Internal) throw cause
+    throw corrupted(`${key} cannot be read: ${cause.message}`, { cause })
+  }
+}
+
+function noteOf({ key, bytes, header: { slot, ts, extra, parts = [] } }: Checked): CheckpointNote {
+  return { key, slot, ts, extra, bytes, parts }
 }
 
 /** Return the file name of a checkpoint from its key. */
@@ -356,7 +458,7 @@ async function join(pieces: readonly Uint8Array[], pacer: Pacer): Promise<Uint8A
 function parseHeader(key: string, line: string, features: ReadonlySet<string>): Header {
   const header: unknown = orUnreadable(key, () => JSON.parse(line))
   if (!isRecord(header)) throw badHeader(key, 'object')
-  const { f, need, slot, prev, ts, genesis, extra } = header
+  const { f, need, slot, prev, ts, genesis, since, parts = [], extra } = header
   if (!isCount(f)) throw badHeader(key, 'f')
   if (f !== 1) throw tooNew(key, `checkpoint format ${f}`)
   if (!Array.isArray(need)) throw badHeader(key, 'need')
@@ -368,8 +470,17 @@ function parseHeader(key: string, line: string, features: ReadonlySet<string>): 
   if (!isCount(ts)) throw badHeader(key, 'ts')
   if (!isRecord(genesis) || typeof genesis.root !== 'string') throw badHeader(key, 'genesis')
   if (genesis.format !== 1) throw tooNew(key, `format ${quote(genesis.format)}`)
+  if (!Array.isArray(parts) || !parts.every(isPart)) throw badHeader(key, 'parts')
+  const last = parts.length === 0 ? undefined : parseName((parts.at(-1) as CheckpointPart).name)!.slot
+  if (since !== last || (last !== undefined && last >= slot)) throw badHeader(key, 'since')
   if (extra === undefined) throw badHeader(key, 'extra')
   return header as unknown as Header
+}
+
+function isPart(value: unknown): boolean {
+  if (!isRecord(value)) return false
+  const { name, bytes } = value
+  return typeof name === 'string' && parseName(name) !== null && isCount(bytes)
 }
 
 function badHeader(key: string, field: string): SheafError {

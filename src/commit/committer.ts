@@ -20,7 +20,7 @@ import { type CheckpointOptions, findStart, readGenesis } from './replay-start.j
 import type { Slot } from './slot.js'
 import { Slots } from './slots.js'
 
-export interface CommitterOptions {
+export interface CommitterOptions<S = unknown> {
   readonly clock: Clock
   /** Whether to write slot 0 if the log is empty. */
   readonly create: boolean
@@ -30,11 +30,14 @@ export interface CommitterOptions {
   readonly unknownAfterMs?: number
   /** The reader of slots, with its cache. Default: a new one for this committer. */
   readonly slots?: Slots
-  /** Called for every applied slot, in order, immediately after `state` includes the slot. Must not throw. */
-  readonly onApplied?: (slot: Slot) => void
+  /**
+   * Called for every applied slot with the state after it, in order, immediately after `state` includes the slot. Must
+   * not throw.
+   */
+  readonly onApplied?: (slot: Slot, state: S) => void
 }
 
-export interface OpenOptions<S> extends CommitterOptions, CheckpointOptions<S> {}
+export interface OpenOptions<S> extends CommitterOptions<S>, CheckpointOptions<S> {}
 
 const unknownAfterMsDefault = 30_000
 

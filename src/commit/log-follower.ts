@@ -44,7 +44,7 @@ interface FollowerOptions<S> extends Pick<CheckpointOptions<S>, 'newer' | 'onReo
   /** The reader of slots. The follower puts applied slots into its cache. */
   readonly slots: Slots
   /** Called for every applied slot, in order, immediately after `state` includes the slot. Must not throw. */
-  readonly onApplied?: ((slot: Slot) => void) | undefined
+  readonly onApplied?: ((slot: Slot, state: S) => void) | undefined
   /** Called when the follower stops for good, before the error is thrown. Must not throw. */
   readonly onStopped: (error: SheafError) => void
 }
@@ -368,7 +368,7 @@ export class LogFollower<S> implements LogEnd<S> {
     this.turns.note(slot.header.by, slot.header.slot)
     this.#clocks.note(slot.header)
     this.slots.keep(slot)
-    this.#onApplied?.(slot)
+    this.#onApplied?.(slot, state)
   }
 
   /** Set the running append of this process; null when it has ended. At most one append runs at a time. */

@@ -78,10 +78,22 @@ export interface Machine<S, Op = unknown> {
   /**
    * Encode a state as texts of a few KB without line breaks. Equal states have equal texts in the same order. The texts
    * are computed when they are read, so the writer of a checkpoint can pause between two texts.
+   *
+   * With `before`, an earlier state from which this process computed `state`: encode only what changed after the slot
+   * of `before`. The cost depends on the size of these changes, not of the state.
    */
-  save(state: S): Iterable<string>
-  /** Return a decoder for the texts of `save`. */
-  load(genesis: Genesis): Loader<S>
+  save(state: S, before?: EarlierState<S>): Iterable<string>
+  /**
+   * Return a decoder for the texts of `save`. `before`: the state after the slot of the `before` of `save`. Absent: the
+   * texts have the whole state.
+   */
+  load(genesis: Genesis, before?: S): Loader<S>
+}
+
+/** A state, and its last slot. */
+export interface EarlierState<S> {
+  readonly slot: number
+  readonly state: S
 }
 
 /** Decodes a state from texts. */

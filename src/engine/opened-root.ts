@@ -213,7 +213,7 @@ export class OpenedRoot implements Engine {
     { clock, keep, warn }: RootOptions,
     report: Report,
   ): Checkpointing {
-    const { committer, checkpoints, slots, packs, history, opened, tail } = log
+    const { committer, checkpoints, slots, packs, history, opened, tail, states } = log
     const { keepOrphansMs, keepLogMs } = keep
     const { pins } = this.retained
     const packing = new Packing({
@@ -236,6 +236,8 @@ export class OpenedRoot implements Engine {
       keepOrphansMs,
       opened,
       tail,
+      states,
+      clock,
       report,
       warn,
     })

@@ -16,6 +16,7 @@ import { assert, corrupted, type SheafError } from '../errors.js'
 import { packsOf, pagesOf } from '../maintenance/checkpoint-extra.js'
 import { Tail } from '../maintenance/checkpointing.js'
 import { keptNote } from '../maintenance/kept-note.js'
+import { KnownStates } from '../maintenance/known-states.js'
 import type { Warn } from '../maintenance/maintenance.js'
 import { History } from '../manifest/history.js'
 import { RecentChanges } from '../manifest/recent-changes.js'
@@ -54,6 +55,8 @@ export class RootLog {
   readonly history: History
   readonly tail = new Tail()
   readonly recent = new RecentChanges()
+  /** The states of this process at checkpoints. */
+  readonly states = new KnownStates()
   /** The checkpoint from which the state was loaded last. Null: the state was loaded from slot 0. */
   opened: Checkpoint<CatalogState> | null
   #committer: CatalogCommitter | null = null
@@ -69,6 +72,7 @@ export class RootLog {
     this.log = log
     this.checkpoints = checkpoints
     this.opened = opened
+    if (opened !== null) this.states.add(opened.states)
     this.packs = new Packs(store, opened === null ? [] : packsOf(opened), memory)
     const lookAgain = async () => {
       await this.#findNote()
@@ -100,7 +104,7 @@ export class RootLog {
       create,
       readOnly,
       slots: root.slots,
-      onApplied: (slot: Slot) => root.#applied(slot),
+      onApplied: (slot: Slot, state: CatalogState) => root.#applied(slot, state),
       base: opened ?? undefined,
       newer: (after: number) => checkpoints.newest(undefined, after),
       onReopened: (base: unknown) => root.#reopened(base as Checkpoint<CatalogState>),
@@ -124,7 +128,8 @@ export class RootLog {
     this.#listener = listener
   }
 
-  #applied(slot: Slot): void {
+  #applied(slot: Slot, state: CatalogState): void {
+    this.states.note(slot.header.slot, state)
     this.history.note(slot)
     this.tail.note(slot)
     this.recent.note(slot)
@@ -136,6 +141,7 @@ export class RootLog {
     this.history.seal(pagesOf(checkpoint))
     this.packs.adopt(packsOf(checkpoint))
     this.tail.clear()
+    this.states.reset(checkpoint.states)
     this.#listener?.reopened(checkpoint)
   }
 

@@ -15,14 +15,22 @@ export interface CheckpointExtra {
    */
   readonly packed?: readonly (readonly [to: number, since: number])[]
   /**
-   * Names of pages and packs that were replaced by others, with the time of the replacement (milliseconds since 1970).
+   * Short names (`shortName`) of pages and packs that were replaced by others, with the time of the replacement
+   * (milliseconds since 1970).
    */
   readonly replaced?: readonly (readonly [name: string, at: number])[]
+  /** Slots of parts of checkpoints that no kept checkpoint needs since the time `at` (milliseconds since 1970). */
+  readonly dropped?: readonly (readonly [slot: number, at: number])[]
 }
 
 /** Maximum numbers of entries of `packed` and of `replaced`. The newest entries are kept. */
 const packedMax = 256
-const replacedMax = 1024
+const replacedMax = 512
+
+/** Return the name of a page or pack without the zeros before its slots. */
+export function shortName(name: string): string {
+  return name.replace(/^0*(\d+)-0*(\d+)-/, '$1-$2-')
+}
 
 /** Return `extra` of a checkpoint with its type. */
 export function extraOf({ extra }: Pick<CheckpointNote, 'extra'>): CheckpointExtra {
@@ -51,10 +59,12 @@ export function nextExtra(
   ts: number,
   forgotten: number,
 ): CheckpointExtra {
-  const names = new Set([...pages, ...packs].map(({ name }) => name))
-  const gone = [...before.pages, ...(before.packs ?? [])].filter(({ name }) => !names.has(name))
+  const names = new Set([...pages, ...packs].map(({ name }) => shortName(name)))
+  const gone = [...before.pages, ...(before.packs ?? [])]
+    .map(({ name }) => shortName(name))
+    .filter(name => !names.has(name))
   const known = (before.replaced ?? []).filter(([name, at]) => at >= forgotten && !names.has(name))
-  const replaced = [...known, ...gone.map(({ name }) => [name, ts] as const)].slice(-replacedMax)
+  const replaced = [...known, ...gone.map(name => [name, ts] as const)].slice(-replacedMax)
   const packedBefore = before.packed ?? []
   const to = coveredBy(packs)
   const packed =

@@ -13,27 +13,33 @@ import type { CatalogCommitted, CatalogCommitter } from '../catalog/log-types.js
 import { type CheckpointOp, checkpointsFeature, sweepFeature } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
 import { uploadsFeature } from '../catalog/uploads.js'
-import { type Checkpoint, type CheckpointNote, type Checkpoints, nameOf } from '../commit/checkpoints.js'
+import {
+  type Checkpoint,
+  type CheckpointNote,
+  type CheckpointPart,
+  type Checkpoints,
+  nameOf,
+  type Predecessor,
+  slotOfCheckpoint,
+} from '../commit/checkpoints.js'
 import type { Fold, Json } from '../commit/machine.js'
 import { type Packs, packsFeature } from '../commit/packs.js'
 import type { Slot } from '../commit/slot.js'
 import type { History } from '../manifest/history.js'
+import type { Clock } from '../primitives/clock.js'
 import { type CheckpointExtra, extraOf, nextExtra, packsOf, pagesOf } from './checkpoint-extra.js'
+import { countOfParts, partsWith } from './checkpoint-parts.js'
 import { keptNote } from './kept-note.js'
+import type { KnownStates } from './known-states.js'
 import type { MaintenanceTask, Report, Warn } from './maintenance.js'
 import type { Packed, Packing } from './packing.js'
 
 /** Minimum time in milliseconds for which pages and packs are kept after others have replaced them. */
 export const replacedMs = 10 * 1000
-/**
- * A checkpoint is due when the log after the newest checkpoint has at least this many bytes, and at least half as many
- * bytes as that checkpoint.
- */
-const tailBytesMin = 256 * 1024
+/** A checkpoint is due when the log after the newest checkpoint has this many bytes. Replaying them takes about 5 ms. */
+const tailBytesMax = 256 * 1024
 /** A slot counts as at least this many bytes, because a process that opens the root reads each slot separately. */
 const slotBytesMin = 4096
-/** A checkpoint is also due after this many slots. */
-const tailSlotsMax = 4000
 
 /** The length of the log after the newest checkpoint. */
 export class Tail {
@@ -52,8 +58,9 @@ export class Tail {
     this.bytes = 0
   }
 
-  isLong(checkpointBytes: number): boolean {
-    return this.slots >= tailSlotsMax || this.bytes >= Math.max(tailBytesMin, checkpointBytes / 2)
+  /** Whether a checkpoint is due. `wholeBytes`: the size of the checkpoint if it must be whole, otherwise 0. */
+  isLong(wholeBytes: number): boolean {
+    return this.bytes >= Math.max(tailBytesMax, wholeBytes / 2)
   }
 }
 
@@ -68,6 +75,9 @@ interface CheckpointingOptions {
   readonly opened: Checkpoint<CatalogState> | null
   /** The length of the log since that checkpoint. The commit path counts further slots. */
   readonly tail: Tail
+  /** The states of this process at checkpoints. */
+  readonly states: KnownStates
+  readonly clock: Clock
   readonly report: Report
   readonly warn: Warn
 }
@@ -78,8 +88,11 @@ export class Checkpointing implements MaintenanceTask {
   /** The file name of the newest checkpoint that this process knows, or ''. */
   #name = ''
   #slot = 0
-  #bytes = 0
+  /** By name: the checkpoints that the log names. */
+  #notes = new Map<string, CheckpointNote>()
   #extra: CheckpointExtra = { pages: [] }
+  /** The size of the next checkpoint if it is known that it must be whole; otherwise 0. */
+  #wholeBytes = 0
 
   constructor(options: CheckpointingOptions) {
     this.#options = options
@@ -92,23 +105,30 @@ export class Checkpointing implements MaintenanceTask {
   }
 
   dueIn(): number {
-    return this.#options.tail.isLong(this.#bytes) ? 0 : Number.POSITIVE_INFINITY
+    return this.#options.tail.isLong(this.#wholeBytes) ? 0 : Number.POSITIVE_INFINITY
   }
 
   async work(thorough: boolean, signal: AbortSignal): Promise<void> {
-    const { committer, checkpoints, history, packs, tail, keepOrphansMs, report } = this.#options
+    const { committer, checkpoints, history, packs, tail, states, keepOrphansMs, report } = this.#options
     for (;;) {
       // Another process may have written a checkpoint meanwhile. Then use its list of pages and packs.
       const known = await this.#adoptKept(signal)
       const fold = committer.fold
       if (tail.slots === 0 || (!thorough && this.dueIn() > 0)) return
       if (namesOf(fold.state) !== known) continue
+      const kept = await this.#keptNotes(fold.state, signal)
+      const predecessor = await this.#predecessor(fold, kept, signal)
+      if (!thorough && this.dueIn() > 0) return
       const { slots, bytes } = tail
       const { packs: packed, isNeeded } = await this.#pack(fold, thorough, signal)
       const pages = await history.writePage(fold.slot, undefined, isNeeded)
       const forgotten = fold.ts - 2 * Math.max(keepOrphansMs, replacedMs)
-      const extra = nextExtra(this.#extra, pages, packed, fold.ts, forgotten)
-      const written = await writeCheckpoint(checkpoints, fold, extra)
+      const parts = predecessor?.parts ?? []
+      const extra = {
+        ...nextExtra(this.#extra, pages, packed, fold.ts, forgotten),
+        ...droppedParts(this.#extra, kept, parts, fold.ts),
+      }
+      const written = await writeCheckpoint(checkpoints, fold, extra, predecessor)
       const named = await this.#enter(written.key, fold)
       if (named === null) {
         await checkpoints.remove(written.key)
@@ -120,17 +140,60 @@ export class Checkpointing implements MaintenanceTask {
         history.seal(pages)
         packs.adopt(packed)
       }
-      this.#name = nameOf(written.key)
-      this.#slot = fold.slot
-      this.#bytes = written.bytes
-      this.#extra = extra
+      this.#take(written)
+      states.add([fold])
       // Slots that were applied meanwhile are not in the checkpoint, so keep counting them.
       tail.slots -= slots
       tail.bytes -= bytes
       report({ kind: 'checkpoint', slot: fold.slot, bytes: written.bytes })
-      await this.#prune(named.state)
+      await this.#prune(named.state, signal)
       return
     }
+  }
+
+  /** Return the undamaged checkpoints that `state` names, the older one first. */
+  async #keptNotes(state: CatalogState, signal: AbortSignal): Promise<readonly CheckpointNote[]> {
+    const notes: CheckpointNote[] = []
+    for (const { name } of state.checkpoints) {
+      const note = this.#notes.get(name) ?? (await this.#options.checkpoints.note(name, signal))
+      if (note !== null) notes.push(note)
+    }
+    this.#notes = new Map(notes.map(note => [nameOf(note.key), note]))
+    return notes
+  }
+
+  /**
+   * Choose the checkpoint on which the next one is based. Returns null if the next one must be whole.
+   *
+   * Prefer the older one of the two kept checkpoints. Then two successive checkpoints have no part in common, so that a
+   * damaged file damages only one of them.
+   */
+  async #predecessor(
+    { state }: Fold<CatalogState>,
+    kept: readonly CheckpointNote[],
+    signal: AbortSignal,
+  ): Promise<Predecessor<CatalogState> | null> {
+    if (kept.length < 2) return null
+    const { checkpoints, states } = this.#options
+    for (const note of kept) {
+      const last = states.at(note.slot)
+      if (last === null) continue
+      const parts = partsWith(note)
+      if (countOfParts(parts, 0) === 0) return null
+      const bytes = await checkpoints.bytesSince(state, { slot: note.slot, state: last }, signal)
+      const least = countOfParts(parts, bytes)
+      // If the state at a part is not known, because another process wrote it, do not replace the part.
+      for (const [i, { name }] of least === 0 ? [] : [...parts.entries()].slice(least - 1)) {
+        const slot = slotOfCheckpoint(name)!
+        const before = states.at(slot)
+        if (before !== null) return { before: { slot, state: before }, parts: parts.slice(0, i + 1) }
+      }
+      return null
+    }
+    // Another process wrote both checkpoints, and this process did not apply their slots one by one. So the next one is
+    // whole, and is only worth its bytes if the log is long.
+    this.#wholeBytes = partsWith(kept.at(-1)!)[0]!.bytes
+    return null
   }
 
   /**
@@ -145,11 +208,16 @@ export class Checkpointing implements MaintenanceTask {
     })
   }
 
-  /** Delete checkpoints that can never be named, because another checkpoint was named after their state. */
-  async #prune({ checkpoints: kept }: CatalogState): Promise<void> {
-    const newest = kept.at(-1)
-    if (newest === undefined || kept.length < 2) return
-    await this.#options.checkpoints.prune(new Set(kept.map(({ name }) => name)), newest.at)
+  /** Delete checkpoints that no kept checkpoint needs, and that can never be named, because their state is older. */
+  async #prune(state: CatalogState, signal: AbortSignal): Promise<void> {
+    const { checkpoints, states, clock } = this.#options
+    const kept = await this.#keptNotes(state, signal)
+    const names = kept.flatMap(partsWith).map(({ name }) => name)
+    states.retain(new Set(names.map(name => slotOfCheckpoint(name)!)))
+    if (kept.length < 2) return
+    const before = clock.now() - replacedMs
+    const young = (this.#extra.dropped ?? []).filter(([, at]) => at > before).map(([slot]) => slot)
+    await checkpoints.prune(new Set(names), state.checkpoints.at(-1)!.at, new Set(young), signal)
   }
 
   /**
@@ -197,11 +265,12 @@ export class Checkpointing implements MaintenanceTask {
   }
 
   #take(note: CheckpointNote): void {
-    const { key, slot, bytes } = note
+    const { key, slot } = note
     this.#name = nameOf(key)
+    this.#notes.set(this.#name, note)
     this.#extra = extraOf(note)
     this.#slot = slot
-    this.#bytes = bytes
+    this.#wholeBytes = 0
   }
 }
 
@@ -213,13 +282,36 @@ function isNaming(op: unknown): boolean {
   return (op as { readonly op?: unknown }).op === 'checkpoint'
 }
 
+/**
+ * Return the member `dropped` of the next checkpoint. `kept`: the two kept checkpoints before it. `parts`: the parts of
+ * the next checkpoint.
+ */
+function droppedParts(
+  { dropped = [] }: CheckpointExtra,
+  kept: readonly CheckpointNote[],
+  parts: readonly CheckpointPart[],
+  ts: number,
+): Pick<CheckpointExtra, 'dropped'> {
+  const newest = kept.at(-1)
+  const needed = new Set(
+    [...parts, ...(newest === undefined ? [] : partsWith(newest))].map(({ name }) => name),
+  )
+  const gone = new Set(
+    kept.flatMap(note => note.parts.map(({ name }) => name)).filter(name => !needed.has(name)),
+  )
+  const young = dropped.filter(([, at]) => at >= ts - 2 * replacedMs)
+  const all = [...young, ...Array.from(gone, name => [slotOfCheckpoint(name)!, ts] as const)]
+  return all.length > 0 ? { dropped: all } : {}
+}
+
 /** Write a checkpoint with `extra`. Its `need` has the features of the state and those of `extra`. */
 export function writeCheckpoint(
   checkpoints: Checkpoints<CatalogState>,
   fold: Fold<CatalogState>,
   extra: CheckpointExtra,
+  predecessor: Predecessor<CatalogState> | null,
   signal?: AbortSignal,
-): Promise<{ readonly key: string; readonly bytes: number }> {
+): Promise<CheckpointNote> {
   const { sweep, expired, jobs, failedBuilds, uploads, endedUploads, checkpoints: named } = fold.state
   const need: string[] = []
   if (sweep.floor > 0 || expired.size > 0) need.push(sweepFeature)
@@ -227,5 +319,5 @@ export function writeCheckpoint(
   if (uploads.size + endedUploads.size > 0) need.push(uploadsFeature)
   if (extra.packs !== undefined) need.push(packsFeature)
   if (named.length > 0) need.push(checkpointsFeature)
-  return checkpoints.write(fold, extra as unknown as Json, need, signal)
+  return checkpoints.write(fold, extra as unknown as Json, need, predecessor, signal)
 }

@@ -18,7 +18,7 @@ import type { TailedLog } from '../commit/tailed-log.js'
 import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { deleteIfPossible } from '../storage/delete-if-possible.js'
-import { extraOf, packsOf, pagesOf } from './checkpoint-extra.js'
+import { extraOf, packsOf, pagesOf, shortName } from './checkpoint-extra.js'
 import { replacedMs } from './checkpointing.js'
 import type { MaintenanceTask, Report } from './maintenance.js'
 
@@ -92,7 +92,7 @@ export class Trim implements MaintenanceTask {
     for await (const { key } of store.list('_hist/', undefined, signal)) {
       const name = key.slice('_hist/'.length)
       const birth = birthOf(name)
-      if (birth === null || named.has(name) || young.has(name)) continue
+      if (birth === null || named.has(name) || young.has(shortName(name))) continue
       if (birth <= notes[0]!.slot) obsolete.push(key)
     }
     for (const key of obsolete) await deleteIfPossible(store, key, signal)

@@ -234,38 +234,54 @@ export class History {
       return [...pages.slice(0, -1), pageInfo(last.from, to, encoded)]
     }
     const page = pageInfo(from, to, encoded)
+    const merged = await this.#merged(pages, page, encoded.bytes, isNeeded, pacer)
+    if (merged !== null) return merged
     if (page.bytes > 0) await this.#store.putIfAbsent(pageKey(page), encoded.bytes, signal)
-    return this.#merged([...pages, page], isNeeded, pacer)
+    return [...pages, page]
   }
 
-  /** Merge the newest pages if there are too many. Returns the new list of pages. */
-  async #merged(pages: readonly PageInfo[], isNeeded: IsNeeded, pacer: Pacer): Promise<readonly PageInfo[]> {
+  /**
+   * Merge a new page with the newest pages if there are too many, and return the new list of pages. Returns null if the
+   * new page should be written as it is. `bytes`: the bytes of the new page, which is not written yet.
+   */
+  async #merged(
+    pages: readonly PageInfo[],
+    page: PageInfo,
+    bytes: Uint8Array,
+    isNeeded: IsNeeded,
+    pacer: Pacer,
+  ): Promise<readonly PageInfo[] | null> {
+    const all = [...pages, page]
     const start = mergedFrom(
-      pages.map(({ bytes }) => bytes),
+      all.map(each => each.bytes),
       mergedMax,
     )
-    const some = pages.slice(start)
-    if (some.length < 2) return pages
+    const some = all.slice(start)
+    if (some.length < 2) return null
     const tables = new Map<string, Records>()
     try {
-      for (const page of some) {
-        const bytes = page.bytes === 0 ? null : await this.#store.get(pageKey(page), pacer.signal)
-        if (bytes === null && page.bytes > 0) return pages
-        for (const [table, records] of bytes === null ? [] : decodePage(bytes, page)) {
+      for (const each of some) {
+        const read = each === page ? bytes : await this.#bytesOf(each, pacer.signal)
+        if (read === null) return null
+        for (const [table, records] of each.bytes === 0 ? [] : decodePage(read, each)) {
           for (const record of records) if (isNeeded(table, record)) addRecord(tables, table, record)
           await pacer.turn()
         }
       }
     } catch (error) {
       // Do not merge a damaged page: readers can still rebuild it from its slots.
-      if (error instanceof SheafError && error.code === ErrorCode.Internal) return pages
+      if (error instanceof SheafError && error.code === ErrorCode.Internal) return null
       throw error
     }
-    const { to } = some.at(-1)!
-    const encoded = await encodePage(upTo(tables, await sorted(tables.keys(), pacer), to), pacer)
-    const one = pageInfo(some[0]!.from, to, encoded)
+    const encoded = await encodePage(upTo(tables, await sorted(tables.keys(), pacer), page.to), pacer)
+    const one = pageInfo(some[0]!.from, page.to, encoded)
     if (one.bytes > 0) await this.#store.putIfAbsent(pageKey(one), encoded.bytes, pacer.signal)
-    return [...pages.slice(0, start), one]
+    return [...all.slice(0, start), one]
+  }
+
+  /** Return the bytes of a page; null if its file is missing. */
+  async #bytesOf(page: PageInfo, signal: AbortSignal | undefined): Promise<Uint8Array | null> {
+    return page.bytes === 0 ? new Uint8Array(0) : this.#store.get(pageKey(page), signal)
   }
 
   /** Replace the list of pages, and drop the records that these pages contain from memory. */

@@ -2,22 +2,67 @@
  * Encodes and decodes stored manifests of versions, which the code calls bases. Replay computes the manifest of a later
  * version from a base and the changes after it.
  *
- *     {"f":1,"need":[],"t":uuid,"v":version,"schema":{...},"earlier":[...],"next":{...},"frags":[
+ *     {"f":1,"need":[],"t":uuid,"v":version,"schema":{...},"earlier":[...],"next":{...},"columns":[[1,2]],"frags":[
  *     {"id":3,"rows":65536,"ids":{"row0":0},"files":[...],"dead":{"parts":[...],"count":12},"zones":{...}},
- *     {"id":4,...}
+ *     [4,1,65536,17,0,216,1,0],
+ *     ...
  *     ]}
  *     9ac1f00d
  *
  * A base is one JSON document with one line per fragment, then its CRC-32 as eight hex digits, and "\n". Its bytes
- * depend only on the manifest. So all writers of the base of one version write the same bytes.
+ * depend only on the manifest, and on the manifest of the version `baseBefore`. So all writers of the base of one
+ * version write the same bytes.
+ *
+ * Most bases have only the difference to an earlier base. Then `from` is the version of the earlier base, and `edits`
+ * says which of its fragments the lines replace. So the bytes that are written for a table do not grow with the square
+ * of its versions.
  */
 import { corrupted, quote, type SheafError, unsupported } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { manifestName } from '../protocol/manifest-name.js'
 import { movesFeature } from './change.js'
-import type { DataFile, Fragment, Layout, RowIds, RunsPlace } from './layout.js'
+import {
+  type DataFile,
+  type Fragment,
+  type Layout,
+  type RowIds,
+  type RunsPlace,
+  sameFragment,
+} from './layout.js'
 import { featuresOfIndexes, indexFeatures, type TableIndex } from './table-index.js'
+
+/**
+ * Replay of a table begins with the base of a version that is a multiple of this number. Every such version gets a base.
+ */
+export const versionsPerBase = 64
+/** The base before a base is found in the digits of its number in this number system. */
+const radix = 4
+
+/**
+ * Return the version of the base to which the base of `version` has the difference. Returns 0 if the base of `version`
+ * has the whole manifest.
+ *
+ * The bases have the numbers 1, 2, 3 and so on. The number of the base before is found by setting the last digit that
+ * is not 0 to 0, with four digits 0 to 3. So a manifest is in at most as many bases as its number has digits. Each
+ * fragment is written about twice for each digit.
+ */
+export function baseBefore(version: number): number {
+  if (version % versionsPerBase !== 0) return 0
+  const number = version / versionsPerBase
+  for (let place = 1; place <= number; place *= radix) {
+    const digit = Math.floor(number / place) % radix
+    if (digit > 0) return (number - digit * place) * versionsPerBase
+  }
+  return 0
+}
+
+/** Return the versions of the bases that contain the manifest of `version`, the newest first. */
+export function basesOf(version: number): number[] {
+  const versions: number[] = []
+  for (let at = version; at > 0; at = baseBefore(at)) versions.push(at)
+  return versions
+}
 
 /** Fragment lines are encoded and decoded in pieces of about this many characters. */
 const sliceLength = 64 * 1024
@@ -32,20 +77,48 @@ export function baseKey(location: string, version: number): string {
   return `${location}/_versions/${manifestName(version, 'V2')}`
 }
 
-/** Encode the manifest of a version. */
-export async function encodeBase(layout: Layout, pacer: Pacer): Promise<Uint8Array> {
-  const { table: t, version: v, schema, earlier, indexes, next, fragments } = layout
+/** The members of a manifest that a base leaves out if they are the same in the base before. */
+type Shared = 'schema' | 'earlier' | 'indexes'
+
+/** The fragments of a base: `gone` fragments of the base before from `at` on are replaced by the next `added` lines. */
+type Edit = readonly [at: number, gone: number, added: number]
+
+/** The content of one base. */
+export interface BasePart
+  extends Pick<Layout, 'table' | 'version' | 'next' | 'fragments'>,
+    Partial<Pick<Layout, Shared>> {
+  /** The version of the base before; 0 if `fragments` are all fragments. */
+  readonly from: number
+  readonly edits: readonly Edit[]
+}
+
+/** Encode the manifest of a version. `before`: the manifest of the version `baseBefore`; null if that is 0. */
+export async function encodeBase(layout: Layout, before: Layout | null, pacer: Pacer): Promise<Uint8Array> {
+  const { table: t, version: v, schema, earlier, indexes, next } = layout
   const { row, frag, field } = next
+  const { edits, fragments } =
+    before === null
+      ? { edits: null, fragments: layout.fragments }
+      : await differenceOf(before.fragments, layout.fragments, pacer)
+  const columns = new ColumnLists()
+  const lines: string[] = []
+  for (const fragment of fragments) {
+    lines.push(JSON.stringify(plainFragment(fragment, columns)))
+    if (pacer.due()) await pacer.pause()
+  }
+  const changed = <M extends Shared>(member: M, value: Layout[M]) =>
+    before === null || JSON.stringify(before[member]) !== JSON.stringify(value)
   const head = JSON.stringify({
     f: 1,
     need: featuresOf(layout),
     t,
     v,
-    schema,
-    earlier,
-    // Leave out an empty list, so that the bytes are the same as those of earlier releases of Sheaf.
-    ...(indexes.length > 0 && { indexes }),
+    ...(before !== null && { from: before.version, edits }),
+    ...(changed('schema', schema) && { schema }),
+    ...(changed('earlier', earlier) && { earlier }),
+    ...(changed('indexes', indexes) && { indexes }),
     next: { row, frag, field },
+    columns: columns.lists,
     frags: [],
   })
   const parts: Uint8Array[] = []
@@ -56,8 +129,8 @@ export async function encodeBase(layout: Layout, pacer: Pacer): Promise<Uint8Arr
     parts.push(part)
   }
   let text = `${head.slice(0, -2)}\n`
-  for (const [i, fragment] of fragments.entries()) {
-    text += `${JSON.stringify(plainFragment(fragment))}${i === fragments.length - 1 ? '' : ','}\n`
+  for (const [i, line] of lines.entries()) {
+    text += `${line}${i === lines.length - 1 ? '' : ','}\n`
     if (text.length < sliceLength) continue
     add(text)
     text = ''
@@ -68,10 +141,62 @@ export async function encodeBase(layout: Layout, pacer: Pacer): Promise<Uint8Arr
   return Buffer.concat(parts)
 }
 
+/** Return the fragments that only `after` has, and the edits that make `after` of `before`. */
+async function differenceOf(before: readonly Fragment[], after: readonly Fragment[], pacer: Pacer) {
+  const positions = new Map<number, number>()
+  for (const [position, { id }] of before.entries()) {
+    positions.set(id, position)
+    if (pacer.due()) await pacer.pause()
+  }
+  const edits: Edit[] = []
+  const fragments: Fragment[] = []
+  let at = 0
+  let added = 0
+  const end = (position: number) => {
+    if (position > at || added > 0) edits.push([at, position - at, added])
+    added = 0
+    at = position + 1
+  }
+  for (const fragment of after) {
+    const position = positions.get(fragment.id) ?? -1
+    if (position >= at && sameFragment(before[position]!, fragment)) end(position)
+    else {
+      fragments.push(fragment)
+      added++
+    }
+    if (pacer.due()) await pacer.pause()
+  }
+  end(before.length)
+  return { edits, fragments }
+}
+
+/** Return the manifest that a base has. `before`: the manifest of the base before; null if the base has none. */
+export function layoutOfBase(part: BasePart, before: Layout | null, key: string): Layout {
+  const { table, version, from, edits, next, fragments: lines } = part
+  const { schema = before?.schema, earlier = before?.earlier ?? [], indexes = before?.indexes ?? [] } = part
+  if (schema === undefined) throw damaged(key, 'it has no schema')
+  if (from === 0 || before === null)
+    return { table, version, schema, earlier, indexes, fragments: lines, next }
+  const fragments: Fragment[] = []
+  let kept = 0
+  let line = 0
+  for (const [at, gone, added] of edits) {
+    if (at < kept || at + gone > before.fragments.length || line + added > lines.length) {
+      throw damaged(key, `its edits do not fit to the base of version ${from}`)
+    }
+    for (; kept < at; kept++) fragments.push(before.fragments[kept]!)
+    for (const stop = line + added; line < stop; line++) fragments.push(lines[line]!)
+    kept = at + gone
+  }
+  if (line < lines.length) throw damaged(key, 'its edits have fewer fragments than it has lines')
+  for (; kept < before.fragments.length; kept++) fragments.push(before.fragments[kept]!)
+  return { table, version, schema, earlier, indexes, fragments, next }
+}
+
 /**
- * Decode the stored manifest of version `version` of `table`, read from `key`. Throws Unsupported if the bytes do not
- * begin like a base. Then a newer Sheaf wrote the file, or it is another file at a location that a caller chose. Throws
- * Internal ("corrupted") if the bytes are damaged or belong to another version.
+ * Decode the base of version `version` of `table`, read from `key`. Throws Unsupported if the bytes do not begin like a
+ * base. Then a newer Sheaf wrote the file, or it is another file at a location that a caller chose. Throws Internal
+ * ("corrupted") if the bytes are damaged or belong to another version.
  */
 export async function decodeBase(
   bytes: Uint8Array,
@@ -79,7 +204,7 @@ export async function decodeBase(
   version: number,
   key: string,
   pacer: Pacer,
-): Promise<Layout> {
+): Promise<BasePart> {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   if (bytes.length > 0 && !file.subarray(0, fileStart.length).equals(fileStart)) {
     throw unsupported(
@@ -90,18 +215,7 @@ export async function decodeBase(
   if (end < fileStart.length) throw damaged(key, `it has only ${file.length} bytes`)
   if (!hasChecksum(bytes)) throw damaged(key, 'its last line is not the checksum of its bytes')
   const body = file.indexOf(newline) + 1
-  const head = parse(`${file.toString('utf8', 0, body)}]}`, key)
-  const { need, t, v, schema, earlier, indexes = [], next } = head as Record<string, unknown>
-  if (!Array.isArray(need) || !need.every(feature => knownFeatures.includes(feature))) {
-    throw unsupported(
-      `${quote(key)} needs features that this version of Sheaf does not support: ${quote(need)}`,
-    )
-  }
-  if (t !== table || v !== version)
-    throw damaged(key, `it belongs to version ${quote(v)} of table ${quote(t)}`)
-  if (!isSchema(schema) || !Array.isArray(earlier) || !earlier.every(isSchema) || !isCounters(next))
-    throw damaged(key, 'its schemas or its counters are missing or invalid')
-  if (!Array.isArray(indexes) || !indexes.every(isIndex)) throw damaged(key, 'its list of indexes is invalid')
+  const { columns, ...head } = headOf(parse(`${file.toString('utf8', 0, body)}]}`, key), table, version, key)
   const bodyEnd = end - fileEnd.length
   if (file.toString('latin1', bodyEnd, end) !== fileEnd)
     throw damaged(key, 'its list of fragments is incomplete')
@@ -110,15 +224,113 @@ export async function decodeBase(
     // Parse complete lines: extend the piece to the end of its last line.
     const lineEnd = file.indexOf(newline, Math.min(at + sliceLength, bodyEnd - 1))
     const textEnd = file[lineEnd - 1] === comma ? lineEnd - 1 : lineEnd
-    for (const fragment of parse(`[${file.toString('utf8', at, textEnd)}]`, key) as readonly unknown[]) {
-      if (!isFragment(fragment)) throw damaged(key, `its fragment ${fragments.length} is invalid`)
+    for (const line of parse(`[${file.toString('utf8', at, textEnd)}]`, key) as readonly unknown[]) {
+      const fragment = fragmentOf(line, columns)
+      if (fragment === null) throw damaged(key, `its fragment ${fragments.length} is invalid`)
       fragments.push(fragment)
     }
     at = lineEnd + 1
     await pacer.turn()
   }
-  return { table, version, schema, earlier, indexes, fragments, next }
+  return { table, version, ...head, fragments }
 }
+
+/** Check the first line of a base. */
+function headOf(head: unknown, table: string, version: number, key: string) {
+  const {
+    need,
+    t,
+    v,
+    from = 0,
+    edits = [],
+    schema,
+    earlier,
+    indexes,
+    next,
+    columns,
+  } = head as Record<string, unknown>
+  if (!Array.isArray(need) || !need.every(feature => knownFeatures.includes(feature))) {
+    throw unsupported(
+      `${quote(key)} needs features that this version of Sheaf does not support: ${quote(need)}`,
+    )
+  }
+  if (t !== table || v !== version)
+    throw damaged(key, `it belongs to version ${quote(v)} of table ${quote(t)}`)
+  if (from !== baseBefore(version) || !Array.isArray(edits) || !edits.every(isEdit))
+    throw damaged(key, `it has the difference to version ${quote(from)}, or its edits are invalid`)
+  const hasSchemas =
+    (isSchema(schema) || (schema === undefined && from > 0)) &&
+    (earlier === undefined || (Array.isArray(earlier) && earlier.every(isSchema)))
+  if (!hasSchemas || !isCounters(next))
+    throw damaged(key, 'its schemas or its counters are missing or invalid')
+  if (indexes !== undefined && !(Array.isArray(indexes) && indexes.every(isIndex)))
+    throw damaged(key, 'its list of indexes is invalid')
+  if (!Array.isArray(columns) || !columns.every(list => Array.isArray(list) && list.every(isCount)))
+    throw damaged(key, 'its lists of columns are invalid')
+  return {
+    from: from as number,
+    edits: edits as readonly Edit[],
+    ...(schema !== undefined && { schema: schema as Layout['schema'] }),
+    ...(earlier !== undefined && { earlier: earlier as Layout['earlier'] }),
+    ...(indexes !== undefined && { indexes: indexes as Layout['indexes'] }),
+    next,
+    columns: columns as readonly (readonly number[])[],
+  }
+}
+
+function isEdit(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 3 && value.every(isCount)
+}
+
+/** The lists of field ids of short lines, each list once. */
+class ColumnLists {
+  readonly lists: (readonly number[])[] = []
+  readonly #numbers = new Map<string, number>()
+
+  numberOf(fields: readonly number[]): number {
+    const key = fields.join()
+    let number = this.#numbers.get(key)
+    if (number === undefined) {
+      number = this.lists.push(fields) - 1
+      this.#numbers.set(key, number)
+    }
+    return number
+  }
+}
+
+/**
+ * The line of a fragment whose rows are one blob, if it has consecutive ids, no deleted rows and no zone maps. After
+ * many small commits, most fragments are such fragments.
+ */
+type ShortLine = readonly [
+  id: number,
+  rows: number,
+  row0: number,
+  slot: number,
+  blob: number,
+  bytes: number,
+  schema: number,
+  columns: number,
+]
+
+const shortLength = 8
+
+function isShortLine(line: readonly unknown[]): boolean {
+  return line.length === shortLength && line.every(isCount)
+}
+
+/** Return the fragment of a line; null if the line is invalid. */
+function fragmentOf(line: unknown, columns: readonly (readonly number[])[]): Fragment | null {
+  if (!Array.isArray(line)) return isFragment(line) ? line : null
+  if (!isShortLine(line)) return null
+  const [id, rows, row0, slot, blob, bytes, schema, list] = line as unknown as ShortLine
+  const fields = columns[list]
+  if (fields === undefined) return null
+  const files = [{ slot, blob, bytes, schema, fields }]
+  return { id, rows, ids: { row0 }, files, dead: noRows }
+}
+
+const noRows = { parts: [], count: 0 }
 
 const knownFeatures: readonly unknown[] = [movesFeature, ...indexFeatures]
 
@@ -153,7 +365,19 @@ export function hasChecksum(bytes: Uint8Array): boolean {
 }
 
 /** Copy a fragment with its fields in the order of the file format. Their order in memory may differ. */
-function plainFragment({ id, rows, ids, files, dead, zones }: Fragment) {
+function plainFragment({ id, rows, ids, files, dead, zones }: Fragment, columns: ColumnLists) {
+  const [only] = files
+  if (
+    files.length === 1 &&
+    'slot' in only! &&
+    'row0' in ids &&
+    dead.parts.length === 0 &&
+    zones === undefined
+  ) {
+    const { slot, blob, bytes, schema, fields } = only
+    const line: ShortLine = [id, rows, ids.row0, slot, blob, bytes, schema, columns.numberOf(fields)]
+    return line
+  }
   return {
     id,
     rows,

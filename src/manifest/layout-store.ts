@@ -20,13 +20,28 @@ import type { BlobStore } from '../storage/blob-store.js'
 import type { Change } from './change.js'
 import type { History } from './history.js'
 import { type Layout, LayoutBuilder } from './layout.js'
-import { baseKey, decodeBase, encodeBase } from './layout-base.js'
+import {
+  type BasePart,
+  baseBefore,
+  baseKey,
+  basesOf,
+  decodeBase,
+  encodeBase,
+  layoutOfBase,
+} from './layout-base.js'
 import type { TableSchema } from './table-schema.js'
 
 /** The identity and the folder of a table. */
 export interface TableAddress {
   readonly uuid: string
   readonly location: string
+  /**
+   * The slots of the changes that make the versions `start + 1` to `mark`, in order, from the state of the catalog.
+   * Absent, or not as many as these versions: the history has to be read.
+   */
+  readonly changes?: readonly number[]
+  readonly start?: number
+  readonly mark?: number
 }
 
 interface LayoutStoreOptions {
@@ -51,7 +66,8 @@ const readAhead = 16
 interface Step {
   readonly version: number
   readonly slot: number
-  readonly entry: number
+  /** Null if the entry of the slot is not known. */
+  readonly entry: number | null
 }
 
 /** The steps that compute a manifest. */
@@ -184,16 +200,36 @@ export class LayoutStore {
     const key = baseKey(table.location, version)
     if (this.#readOnly || (await this.#store.stat(key, signal)) !== null) return
     const layout = await this.at(table, version, signal)
-    await this.#store.putIfAbsent(key, await encodeBase(layout, new Pacer(signal)), signal)
+    await this.#store.putIfAbsent(key, await this.encodedBase(table, layout, signal), signal)
+  }
+
+  /** Return the bytes of the base of a version with the manifest `layout`. */
+  async encodedBase(table: TableAddress, layout: Layout, signal?: AbortSignal): Promise<Uint8Array> {
+    const version = baseBefore(layout.version)
+    return encodeBase(
+      layout,
+      version === 0 ? null : await this.#before(table, version, signal),
+      new Pacer(signal),
+    )
+  }
+
+  /** Return the manifest of the base before. Prefer the base to a replay: the changes before it may be trimmed. */
+  async #before(table: TableAddress, version: number, signal: AbortSignal | undefined): Promise<Layout> {
+    const known = this.known(table, version)
+    if (known !== undefined) return known
+    const base = this.#fromNothing ? null : await this.#readBase(table, version, signal)
+    return base !== null && 'fragments' in base ? base : this.at(table, version, signal)
   }
 
   /**
-   * Check that the base of a version exists and is undamaged, and write it again if not. Call this before the slots
-   * that the base replaces are trimmed.
+   * Check that the base of a version exists and is undamaged, with the bases before it that it refers to. Write them
+   * again if not. Call this before the slots that the base replaces are trimmed.
    */
   async ensureBase(table: TableAddress, version: number, signal?: AbortSignal): Promise<void> {
-    const base = await this.#readBase(table, version, signal)
-    if (!('fragments' in base)) await this.#replaceBase(table, await this.at(table, version, signal), base)
+    for (const each of basesOf(version).reverse()) {
+      const base = await this.#readBase(table, each, signal)
+      if (!('fragments' in base)) await this.#replaceBase(table, await this.at(table, each, signal), base)
+    }
   }
 
   async #replay(table: TableAddress, version: number, signal: AbortSignal | undefined): Promise<Layout> {
@@ -215,6 +251,7 @@ export class LayoutStore {
   ): Promise<Layout> {
     const { from, steps, lost } = await this.#trace(table, version, trustsBases, signal)
     const builder = new LayoutBuilder(from)
+    let isRepaired = false
     const pacer = new Pacer(signal)
     for (let i = 0; i < steps.length; i += readAhead) {
       const some = steps.slice(i, i + readAhead)
@@ -222,12 +259,21 @@ export class LayoutStore {
       const slots = await orAborted(orLost(read, table, lost), signal)
       for (const [k, step] of some.entries()) {
         builder.apply(changeIn(slots[k]!, table.uuid, step), step.slot)
-        if (step.version === lost?.version) await this.#repair(table, builder.layout(), lost)
+        if (step.version === lost?.version) {
+          await this.#repair(table, builder.layout(), lost)
+          isRepaired = true
+        }
         if (pacer.due()) await pacer.pause()
       }
     }
     const layout = builder.layout()
     this.#cache.keep(keyOf(table.uuid, version), layout)
+    // A restore may have led the replay past the lost base.
+    if (lost !== null && !isRepaired && !this.#readOnly) {
+      const before = await this.at(table, lost.version, signal).catch(() => null)
+      signal?.throwIfAborted()
+      if (before !== null) await this.#repair(table, before, lost)
+    }
     return layout
   }
 
@@ -258,6 +304,15 @@ export class LayoutStore {
   }
 
   async #backFrom(table: TableAddress, version: number, steps: Step[], signal: AbortSignal | undefined) {
+    const known = changesTo(table, version)
+    if (known !== null) {
+      let before = version
+      do {
+        steps.push({ version: before, slot: known.slots[before - known.start - 1]!, entry: null })
+        before--
+      } while (before > known.start && !this.#cache.has(keyOf(table.uuid, before)))
+      return { start: known.start, before }
+    }
     const record = await this.#history.find(table.uuid, version, signal)
     if (record === null) throw new VersionForgotten(table, version)
     const { start } = record
@@ -301,11 +356,31 @@ export class LayoutStore {
     return before
   }
 
+  /** Read the base of a version, and the bases before it that it refers to. */
   async #readBase(
     table: TableAddress,
     version: number,
     signal: AbortSignal | undefined,
   ): Promise<Layout | LostBase> {
+    const versions = basesOf(version)
+    const parts = await Promise.all(versions.map(each => this.#readPart(table, each, signal)))
+    let layout: Layout | null = null
+    for (const part of parts.reverse()) {
+      if (!('fragments' in part)) return part
+      try {
+        layout = layoutOfBase(part, layout, baseKey(table.location, part.version))
+      } catch (error) {
+        return this.#lostBase(table, part.version, error)
+      }
+    }
+    return layout!
+  }
+
+  async #readPart(
+    table: TableAddress,
+    version: number,
+    signal: AbortSignal | undefined,
+  ): Promise<BasePart | LostBase> {
     const key = baseKey(table.location, version)
     try {
       const bytes = await this.#store.get(key, signal)
@@ -313,11 +388,15 @@ export class LayoutStore {
       return await decodeBase(bytes, table.uuid, version, key, new Pacer(signal))
     } catch (error) {
       signal?.throwIfAborted()
-      if (!(error instanceof SheafError)) throw error
-      const damaged = error.code === ErrorCode.Internal
-      if (damaged) this.#onDamaged?.(key, error)
-      return { version, damaged }
+      return this.#lostBase(table, version, error)
     }
+  }
+
+  #lostBase(table: TableAddress, version: number, error: unknown): LostBase {
+    if (!(error instanceof SheafError)) throw error
+    const damaged = error.code === ErrorCode.Internal
+    if (damaged) this.#onDamaged?.(baseKey(table.location, version), error)
+    return { version, damaged }
   }
 
   /** Write a lost base again. Ignores errors: the reader has its manifest already, and the next reader tries again. */
@@ -328,7 +407,7 @@ export class LayoutStore {
 
   async #replaceBase(table: TableAddress, layout: Layout, { damaged }: LostBase): Promise<void> {
     const key = baseKey(table.location, layout.version)
-    const bytes = await encodeBase(layout, new Pacer())
+    const bytes = await this.encodedBase(table, layout)
     if (damaged) await this.#store.delete(key)
     await this.#store.putIfAbsent(key, bytes)
   }
@@ -345,6 +424,13 @@ async function orLost<T>(read: Promise<T>, { location }: TableAddress, lost: Los
     if (lost === null || !isForgotten(error)) throw error
     throw new BaseLost(baseKey(location, lost.version), lost.damaged)
   }
+}
+
+/** Return the slots of the changes after the version with which replay begins, if the state of the catalog has them. */
+function changesTo({ changes, start, mark }: TableAddress, version: number) {
+  if (changes === undefined || start === undefined || mark === undefined) return null
+  const isKnown = changes.length === mark - start && start < version && version <= mark
+  return isKnown ? { start, slots: changes } : null
 }
 
 function keyOf(uuid: string, version: number): string {
@@ -370,7 +456,9 @@ export function changeIn(
   uuid: string,
   { slot, entry, version }: Step,
 ): Change {
-  const change = header.entries[entry]?.ops.find(op => isChangeOf(op, uuid, version))
+  const entries = entry === null ? header.entries : header.entries.slice(entry, entry + 1)
+  let change: unknown
+  for (const { ops } of entries) change ??= ops.find(op => isChangeOf(op, uuid, version))
   assert(change !== undefined, `slot ${slot} does not contain version ${version} of table ${uuid}`)
   return change as Change
 }

@@ -11,6 +11,7 @@ import type { Pacer } from '../primitives/pacer.js'
 import type { Change } from './change.js'
 import { filesOfChange, referencesOfLayout } from './file-names.js'
 import type { History } from './history.js'
+import { basesOf } from './layout-base.js'
 import { changeIn, type LayoutStore, type TableAddress } from './layout-store.js'
 import type { Runs } from './runs.js'
 import type { VersionRecord } from './version.js'
@@ -125,7 +126,7 @@ class Walk implements Reach {
       const start = record!.start ?? 0
       const before = await this.#back(at, start)
       if (before === start) {
-        if (start > 0) this.bases.add(start)
+        for (const base of basesOf(start)) this.bases.add(base)
         return
       }
       at = before

@@ -84,6 +84,14 @@ export class PersistentMap<V> implements Iterable<readonly [string, V]> {
     return { gone, added }
   }
 
+  /**
+   * Yield the keys whose values are not those of `before`, with their values in this map; undefined for a key that only
+   * `before` contains. Nodes that both maps share are skipped, as in `keysThatDiffer`.
+   */
+  changesSince(before: PersistentMap<V>): Generator<readonly [string, V | undefined]> {
+    return changes(before.#root, this.#root)
+  }
+
   /** Iterate over keys and values. The order depends only on the keys, not on the history of the map. */
   *[Symbol.iterator](): Iterator<readonly [string, V]> {
     if (this.#root !== null) yield* walk(this.#root)
@@ -160,19 +168,42 @@ function* walk<V>(node: Node<V>): Generator<readonly [string, V]> {
 
 function differ<V>(a: Node<V> | null, b: Node<V> | null, onlyA: string[], onlyB: string[]): void {
   if (a === b) return
-  if (a !== null && b !== null && !isLeaf(a) && !isLeaf(b) && !isCollision(a) && !isCollision(b)) {
-    for (let place = 0; place < 32; place++) {
-      const bit = 1 << place
-      const inA = (a.bitmap & bit) === 0 ? null : a.slots[slotOf(a.bitmap, bit)]!
-      const inB = (b.bitmap & bit) === 0 ? null : b.slots[slotOf(b.bitmap, bit)]!
-      differ(inA, inB, onlyA, onlyB)
-    }
+  if (a !== null && b !== null && isBranch(a) && isBranch(b)) {
+    for (let place = 0; place < 32; place++) differ(childAt(a, place), childAt(b, place), onlyA, onlyB)
     return
   }
   const keysOfA = new Set(a === null ? [] : leafKeys(a))
   const keysOfB = new Set(b === null ? [] : leafKeys(b))
   for (const key of keysOfA) if (!keysOfB.has(key)) onlyA.push(key)
   for (const key of keysOfB) if (!keysOfA.has(key)) onlyB.push(key)
+}
+
+function* changes<V>(
+  before: Node<V> | null,
+  after: Node<V> | null,
+): Generator<readonly [string, V | undefined]> {
+  if (before === after) return
+  if (before !== null && after !== null && isBranch(before) && isBranch(after)) {
+    for (let place = 0; place < 32; place++) yield* changes(childAt(before, place), childAt(after, place))
+    return
+  }
+  const gone = new Map(before === null ? [] : walk(before))
+  if (after !== null) {
+    for (const [key, value] of walk(after)) {
+      if (gone.get(key) !== value) yield [key, value]
+      gone.delete(key)
+    }
+  }
+  for (const key of gone.keys()) yield [key, undefined]
+}
+
+function isBranch<V>(node: Node<V>): node is Branch<V> {
+  return 'slots' in node
+}
+
+function childAt<V>({ bitmap, slots }: Branch<V>, place: number): Node<V> | null {
+  const bit = 1 << place
+  return (bitmap & bit) === 0 ? null : slots[slotOf(bitmap, bit)]!
 }
 
 function* leafKeys<V>(node: Node<V>): Generator<string> {

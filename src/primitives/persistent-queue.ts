@@ -33,6 +33,17 @@ export class PersistentQueue<V> {
     return first === this.#first ? this : new PersistentQueue(items, first, this.#next)
   }
 
+  /** Return the newest items for which `test` is true, up to the first one for which it is false. Oldest item first. */
+  newestWhile(test: (value: V) => boolean): V[] {
+    const found: V[] = []
+    for (let position = this.#next - 1; position >= this.#first; position--) {
+      const value = this.#items.get(String(position))!
+      if (!test(value)) break
+      found.push(value)
+    }
+    return found.reverse()
+  }
+
   /** Iterate over the items, oldest item first. */
   *[Symbol.iterator](): Iterator<V> {
     for (let position = this.#first; position < this.#next; position++)

@@ -3,7 +3,7 @@ import { catalogMachine } from '../catalog/apply.js'
 import type { CatalogEntry } from '../catalog/log-types.js'
 import type { CatalogState } from '../catalog/state.js'
 import { slotKey, slotOfKey } from '../commit/blob-log.js'
-import type { Checkpoint, FoundCheckpoint } from '../commit/checkpoints.js'
+import { type Checkpoint, type FoundCheckpoint, nameOf } from '../commit/checkpoints.js'
 import type { Genesis } from '../commit/machine.js'
 import { decodeGenesis, decodeSlot, type Slot } from '../commit/slot.js'
 import { tailKey } from '../commit/tail.js'
@@ -65,6 +65,7 @@ export async function verifyLog(verifying: Verifying): Promise<VerifiedLog> {
     }
   }
   findings.progress('log', last, last)
+  await checkParts(verifying, replay.state ?? found.find(each => sound.has(each))?.checkpoint?.state, faults)
   for (const [{ key }, fault] of faults) {
     if (fault === undefined) continue
     // A damaged checkpoint can be deleted if the root can be opened without it: from another checkpoint, or from the
@@ -77,6 +78,20 @@ export async function verifyLog(verifying: Verifying): Promise<VerifiedLog> {
   const whole = replay.isWhole ? { genesis: genesis!.genesis, crc: replay.crc!, ts: replay.ts! } : null
   if (state !== null) return { state, slot: last, checkpoint, whole }
   return { state: checkpoint?.state ?? null, slot: checkpoint?.slot ?? 0, checkpoint, whole }
+}
+
+/** Add the faults of checkpoints that the log names and that lack a part. Parts of old parts may be missing. */
+async function checkParts(
+  verifying: Verifying,
+  state: CatalogState | undefined,
+  faults: Map<FoundCheckpoint<CatalogState>, string | undefined>,
+): Promise<void> {
+  const named = new Set(state?.checkpoints.map(({ name }) => name))
+  for (const each of verifying.found) {
+    if (each.lacks === null || !named.has(nameOf(each.key))) continue
+    await mustBeThere(verifying)
+    faults.set(each, `${each.lacks}, which it is based on, is missing`)
+  }
 }
 
 /**

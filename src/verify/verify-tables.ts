@@ -5,7 +5,7 @@ import { type CatalogState, latestOf, type TableHead } from '../catalog/state.js
 import { corrupted, SheafError } from '../errors.js'
 import type { History } from '../manifest/history.js'
 import { LanceManifests } from '../manifest/lance-manifests.js'
-import { baseKey, decodeBase, encodeBase, hasChecksum, saysItIsOf } from '../manifest/layout-base.js'
+import { baseKey, decodeBase, hasChecksum, saysItIsOf } from '../manifest/layout-base.js'
 import { BaseLost, isForgotten, LayoutStore } from '../manifest/layout-store.js'
 import type { Runs } from '../manifest/runs.js'
 import type { VersionRecord } from '../manifest/version.js'
@@ -133,7 +133,7 @@ async function verifyBases(
     if (bytes === null) continue
     let right: Uint8Array
     try {
-      right = await encodeBase(await layouts.at(head, version, signal), pacer)
+      right = await layouts.encodedBase(head, await layouts.at(head, version, signal), signal)
     } catch (error) {
       const what = damageOf(error)
       const areGone = isForgotten(error)

@@ -151,5 +151,5 @@ async function writeLostCheckpoint(verifying: Verifying, log: VerifiedLog): Prom
   const history = await historyOf(verifying, log)
   const pages = await history.writePage(slot, signal)
   const extra = nextExtra({ pages: [] }, pages, packs.infos, whole.ts, whole.ts)
-  await writeCheckpoint(checkpoints, { ...whole, slot, state }, extra, signal)
+  await writeCheckpoint(checkpoints, { ...whole, slot, state }, extra, null, signal)
 }

@@ -6,6 +6,7 @@ import { runBench } from '../../bench/harness.js'
 import { bench as httpStream } from '../../bench/http-stream.js'
 import { bench as indexBuild } from '../../bench/index-build.js'
 import { bench as ingest } from '../../bench/ingest.js'
+import { bench as manyTables } from '../../bench/many-tables.js'
 import { bench as memory } from '../../bench/memory.js'
 import { bench as mutate } from '../../bench/mutate.js'
 import { bench as openCold } from '../../bench/open-cold.js'
@@ -122,4 +123,12 @@ test('worker: the same rows directly, through one worker and through several', a
   const { cases } = await runBench(worker, 'small')
   expect(cases).toHaveLength(5)
   for (const { title, entries } of cases) expect(entries[1]!.answer, title).toBe(entries[0]!.answer)
+})
+
+test('many-tables: the checkpoints of a root with many tables have at most four times the bytes of its log', async () => {
+  const { cases } = await runBench(manyTables, 'small')
+  const { checkpointsPerLog, checkpoints, parts } = cases[0]!.entries[0]!.figures!
+  expect(checkpoints).toBeGreaterThan(5)
+  expect(parts).toBeGreaterThan(1)
+  expect(checkpointsPerLog).toBeLessThan(4)
 })

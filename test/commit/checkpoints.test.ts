@@ -4,7 +4,12 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
 import { BlobLog } from '../../src/commit/blob-log.js'
-import { Checkpoints } from '../../src/commit/checkpoints.js'
+import {
+  type CheckpointPart,
+  Checkpoints,
+  type FoundCheckpoint,
+  nameOf,
+} from '../../src/commit/checkpoints.js'
 import { Committer, type CommitterOptions, type OpenOptions } from '../../src/commit/committer.js'
 import type { Fold, Machine } from '../../src/commit/machine.js'
 import { unsupported } from '../../src/errors.js'
@@ -50,6 +55,10 @@ async function replace(store: BlobStore, key: string, bytes: Uint8Array): Promis
   await store.put(key, bytes)
 }
 
+function nameAt(slot: number): string {
+  return `${String(2n ** 64n - 1n - BigInt(slot)).padStart(20, '0')}-00000000.json`
+}
+
 /** A checkpoint with these lines and right checksums, as another Sheaf might write it. */
 async function forge(store: BlobStore, slot: number, header: string, ...state: string[]): Promise<string> {
   const body = Buffer.from([header, ...state].map(line => `${line}\n`).join(''))
@@ -71,7 +80,7 @@ describe('a checkpoint', () => {
     const state = '{"sum":3,"count":2}\n"ä"\n"b"\n'
     expect(text).toBe(
       '{"f":1,"need":[],"slot":7,"prev":"00000abc","ts":1007,"genesis":{"root":"root","format":1},' +
-        `"state":"${crcHex(crc32(Buffer.from(state)))}","extra":{"pages":[1]}}\n${state}${older!.slice(-13, -5)}\n`,
+        `"extra":{"pages":[1]}}\n${state}${older!.slice(-13, -5)}\n`,
     )
     expect(crcHex(crc32(Buffer.from(text).subarray(0, -9)))).toBe(older!.slice(-13, -5))
   })
@@ -83,7 +92,8 @@ describe('a checkpoint', () => {
     for (const state of [large, { sum: 0, notes: [] }]) {
       const fold = foldOf(state.notes.length === 0 ? 9 : 8, state)
       const { key, bytes } = await checkpoints.write(fold, { pages: ['x'] })
-      expect(await checkpoints.newest()).toEqual({ ...fold, key, extra: { pages: ['x'] }, bytes })
+      const more = { key, extra: { pages: ['x'] }, bytes, parts: [], states: [{ slot: fold.slot, state }] }
+      expect(await checkpoints.newest()).toEqual({ ...fold, ...more })
       expect((await store.stat((await keysOf(store))[0]!))!.size).toBe(bytes)
     }
     expect(damaged).toEqual([])
@@ -117,11 +127,92 @@ describe('a checkpoint', () => {
     const store = new MemoryStore()
     const { checkpoints } = checkpointsOf(store)
     const signal = AbortSignal.abort(new Error('enough'))
-    await expect(checkpoints.write(foldOf(7), null, [], signal)).rejects.toThrow('enough')
+    await expect(checkpoints.write(foldOf(7), null, [], null, signal)).rejects.toThrow('enough')
     expect(await keysOf(store)).toEqual([])
     await checkpoints.write(foldOf(7), null)
     await expect(checkpoints.newest(signal)).rejects.toThrow('enough')
-    await expect(checkpoints.prune(new Set(), 8, signal)).rejects.toThrow('enough')
+    await expect(checkpoints.prune(new Set(), 8, new Set(), signal)).rejects.toThrow('enough')
+  })
+})
+
+describe('a checkpoint of changes', () => {
+  const stateOf = (slot: number): Tally => {
+    return { sum: slot, notes: Array.from({ length: slot }, (_, i) => `note ${i}`) }
+  }
+
+  /** Write the checkpoints of these slots, each with the changes since the one before. */
+  async function chain(store: BlobStore, slots: readonly number[]) {
+    const { checkpoints, damaged } = checkpointsOf(store)
+    const parts: CheckpointPart[] = []
+    for (const [i, slot] of slots.entries()) {
+      const before = slots[i - 1]
+      const predecessor =
+        before === undefined ? null : { before: { slot: before, state: stateOf(before) }, parts: [...parts] }
+      const note = await checkpoints.write(foldOf(slot, stateOf(slot)), { slot }, [], predecessor)
+      parts.push({ name: nameOf(note.key), bytes: note.bytes })
+    }
+    return { checkpoints, damaged, parts }
+  }
+
+  test('is read with its parts, and its bytes are those of the changes', async () => {
+    const store = new CountingStore(new MemoryStore())
+    const { checkpoints, parts } = await chain(store, [100, 103, 109])
+    expect(parts[0]!.bytes).toBeGreaterThan(1000)
+    expect(parts[1]!.bytes).toBeLessThan(300)
+    store.reset()
+    const newest = (await checkpoints.newest())!
+    expect(store.calls).toEqual(
+      new Map([
+        ['list', 1],
+        ['get', 3],
+      ]),
+    )
+    expect(newest).toMatchObject({
+      slot: 109,
+      state: stateOf(109),
+      parts: parts.slice(0, 2),
+      extra: { slot: 109 },
+    })
+    expect(newest.states).toEqual([100, 103, 109].map(slot => ({ slot, state: stateOf(slot) })))
+    expect(await checkpoints.newestNote()).toMatchObject({ slot: 109, parts: parts.slice(0, 2) })
+    const text = Buffer.from((await store.get(newest.key))!).toString()
+    expect(text).toContain(`"since":103,"parts":[{"name":"${parts[0]!.name}","bytes":${parts[0]!.bytes}},`)
+    expect(text.split('\n').slice(1, -2)).toEqual([
+      '{"sum":109,"count":109}',
+      ...stateOf(109)
+        .notes.slice(103)
+        .map(note => JSON.stringify(note)),
+    ])
+  })
+
+  test.each([0, 1, 2])('falls back to an older one if part %i is lost or damaged', async lost => {
+    const store = new MemoryStore()
+    const { checkpoints: other } = checkpointsOf(store)
+    const spare = await other.write(foldOf(50), null)
+    const { checkpoints, damaged, parts } = await chain(store, [100, 103, 109])
+    const key = `_ckpt/${parts[lost]!.name}`
+    const bytes = (await store.get(key))!
+    await replace(store, key, bytes.with(60, bytes[60]! ^ 1))
+    expect((await checkpoints.newest())?.slot).toBe([50, 100, 103][lost])
+    expect(damaged).toHaveLength(3 - lost)
+    await store.delete(key)
+    damaged.length = 0
+    expect((await checkpoints.newest())?.slot).toBe([50, 100, 103][lost])
+    expect(damaged).toHaveLength(2 - lost)
+    for (const message of damaged) expect(message).toContain(`${key}, which it is based on, is missing`)
+    const found: FoundCheckpoint<Tally>[] = []
+    for await (const each of checkpoints.each()) found.push(each)
+    expect(found.filter(({ lacks }) => lacks === key)).toHaveLength(2 - lost)
+    expect(found.at(-1)).toMatchObject({ key: spare.key, error: null, lacks: null })
+  })
+
+  test('whose parts do not follow each other is not accepted', async () => {
+    const store = new MemoryStore()
+    const { checkpoints, parts, damaged } = await chain(store, [100, 103, 109])
+    const before = { slot: 109, state: stateOf(109) }
+    await checkpoints.write(foldOf(120, stateOf(120)), null, [], { before, parts: [parts[0]!, parts[2]!] })
+    expect((await checkpoints.newest())?.slot).toBe(109)
+    expect(damaged).toEqual([expect.stringContaining('does not fit')])
   })
 })
 
@@ -186,7 +277,7 @@ describe('the newest checkpoint', () => {
   test('with a right checksum and invalid contents is skipped', async () => {
     const store = new MemoryStore()
     const { checkpoints, damaged } = checkpointsOf(store)
-    const header = { f: 1, need: [], slot: 9, prev: '00000abc', ts: 1, genesis, state: '0', extra: null }
+    const header = { f: 1, need: [], slot: 9, prev: '00000abc', ts: 1, genesis, extra: null }
     const changed = (change: object) => JSON.stringify({ ...header, ...change })
     await checkpoints.write(foldOf(3), null)
     const whole = '{"sum":1,"count":0}'
@@ -202,6 +293,12 @@ describe('the newest checkpoint', () => {
       [changed({ ts: -1 }), whole],
       [changed({ genesis: null }), whole],
       [changed({ extra: undefined }), whole],
+      [changed({ parts: [{ name: 'x', bytes: 1 }], since: 3 }), whole],
+      [changed({ parts: [{ name: nameAt(3) }], since: 3 }), whole],
+      [changed({ parts: [{ name: nameAt(3), bytes: 1 }], since: 4 }), whole],
+      [changed({ parts: [{ name: nameAt(3), bytes: 1 }] }), whole],
+      [changed({ parts: [{ name: nameAt(9), bytes: 1 }], since: 9 }), whole],
+      [changed({ since: 3 }), whole],
       [changed({}), '{"sum":1,"count":1}'],
       [changed({}), 'no JSON'],
       [changed({})],

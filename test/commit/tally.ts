@@ -3,7 +3,15 @@
  * was decided on, so applying one that was decided on another state fails.
  */
 import type { CommitLog } from '../../src/commit/commit-log.js'
-import type { Entry, Genesis, Json, Machine, Position, Propose } from '../../src/commit/machine.js'
+import type {
+  EarlierState,
+  Entry,
+  Genesis,
+  Json,
+  Machine,
+  Position,
+  Propose,
+} from '../../src/commit/machine.js'
 import { assert, corrupted } from '../../src/errors.js'
 
 export interface Tally {
@@ -25,13 +33,13 @@ export const tally: Machine<Tally> = {
     }
     return { sum, notes }
   },
-  *save({ sum, notes }: Tally): Iterable<string> {
+  *save({ sum, notes }: Tally, before?: EarlierState<Tally>): Iterable<string> {
     yield JSON.stringify({ sum, count: notes.length })
-    for (const note of notes) yield JSON.stringify(note)
+    for (const note of notes.slice(before?.state.notes.length)) yield JSON.stringify(note)
   },
-  load(_genesis: Genesis) {
+  load(_genesis: Genesis, before?: Tally) {
     let start: { readonly sum: number; readonly count: number } | null = null
-    const notes: string[] = []
+    const notes = [...(before?.notes ?? [])]
     return {
       add(text: string): void {
         if (start === null) start = JSON.parse(text)

@@ -1,8 +1,11 @@
 /** What is done in the background, as seen in the store and by who opens the root next. */
 import { describe, expect, test } from 'vitest'
+import { catalogMachine } from '../../src/catalog/apply.js'
 import type { CatalogCommitted } from '../../src/catalog/log-types.js'
+import { Checkpoints } from '../../src/commit/checkpoints.js'
 import { connect, type Namespace } from '../../src/index.js'
 import { Maintenance } from '../../src/maintenance/maintenance.js'
+import { systemClock } from '../../src/primitives/clock.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { SeededClock } from '../support/clock.js'
 import { BusyStore, CountingStore, CrashingStore, keysIn } from '../support/stores.js'
@@ -34,16 +37,47 @@ test('a long log gets a checkpoint, and opening the root replays the log from th
   await next.close()
 })
 
-test('checkpoints become rarer as the state grows, and the two newest are kept', async () => {
+test('the two newest checkpoints are kept, with the checkpoints that they are based on', async () => {
   const store = new MemoryStore('memory://')
   for (let i = 0; i < 60; i += 5) {
     const ns = await connect('memory://', { store })
     await fillLog(ns, i)
     await ns.close()
   }
-  expect(await keysIn(store, '_ckpt/')).toHaveLength(2)
+  const { state } = (await new Checkpoints(store, catalogMachine, systemClock).newest())!
+  const kept = await keysIn(store, '_ckpt/')
+  // The newest one is named after its state was written. Its state names the two before it.
+  expect(kept.length).toBeGreaterThan(1)
+  for (const { name } of state.checkpoints.slice(1)) expect(kept).toContain(`_ckpt/${name}`)
   const pages = (await keysIn(store, '_hist/')).length
   expect(pages).toBeLessThan(9)
+})
+
+test('the parts of checkpoints that two processes write in turn are the replayed state', async () => {
+  const store = new MemoryStore('memory://')
+  const options = { store, maintenance: { compact: false } } as const
+  const processes = [await connect('memory://', options), await connect('memory://', options)]
+  const props = (i: number) => ({ properties: { p: `${i}`.padEnd(100, 'x') } })
+  await Promise.all(Array.from({ length: 600 }, (_, i) => processes[0]!.createNamespace(`n${i}`, props(i))))
+  const sizes: number[] = []
+  for (let i = 0; i < 1200; i++) {
+    // Each process commits for a while. Then the other one does.
+    const ns = processes[Math.floor(i / 50) % 2]!
+    await ns.createNamespace(`n${(i * 7) % 600}`, { mode: 'overwrite', ...props(i) })
+    if (i % 9 === 0) await ns.dropNamespace(`n${(i * 11) % 600}`).catch(() => {})
+    if (i % 100 === 99) {
+      const note = await new Checkpoints(store, catalogMachine, systemClock).newestNote()
+      sizes.push(note!.parts.length)
+    }
+  }
+  expect(Math.max(...sizes)).toBeGreaterThan(0)
+  const { problems } = await processes[1]!.verify()
+  expect(problems).toEqual([])
+  const names = await processes[0]!.namespaceNames()
+  for (const ns of processes) await ns.close()
+  const again = await connect('memory://', { store, readOnly: true })
+  expect(await again.namespaceNames()).toEqual(names)
+  await again.close()
 })
 
 test('one of two processes writes the checkpoint, and both use it', async () => {

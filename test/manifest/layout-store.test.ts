@@ -8,10 +8,11 @@ import type { Slot } from '../../src/commit/slot.js'
 import type { AddedDead, AddedFragment, Change } from '../../src/manifest/change.js'
 import { History, type PageInfo } from '../../src/manifest/history.js'
 import type { Fragment, Layout } from '../../src/manifest/layout.js'
-import { baseKey } from '../../src/manifest/layout-base.js'
+import { baseKey, basesOf, decodeBase } from '../../src/manifest/layout-base.js'
 import { LayoutStore } from '../../src/manifest/layout-store.js'
 import { crc32, crcHex } from '../../src/primitives/checksum.js'
 import { Memory } from '../../src/primitives/memory.js'
+import { Pacer } from '../../src/primitives/pacer.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { CountingStore, CrashingStore, Dead } from '../support/stores.js'
 import { HandLog } from './slots-of.js'
@@ -287,6 +288,50 @@ describe('manifests of versions', () => {
     for (const v of [600, 1, 299, 300, 599]) expect(await layouts.at(table, v)).toEqual(table.layouts[v - 1])
   })
 
+  test('are found from stored differences, and a lost one is written again', async () => {
+    const kinds = Array.from({ length: 21 * 64 + 5 }, (_, i): Step['kind'] => {
+      return i % 50 === 49 ? 'delete' : i % 333 === 332 ? 'restore' : 'append'
+    })
+    const starts = Array.from({ length: 21 }, (_, i) => 64 * (i + 1))
+    const { root, table } = await rootOf(kinds, starts)
+    const { layouts } = root.open()
+    for (const version of starts) await layouts.writeBase(table, version)
+    const last = kinds.length
+    const store = new CountingStore(root.store)
+    expect(await root.open(store).layouts.at(table, last)).toEqual(table.layouts[last - 1])
+    // Three stored manifests, and the slots of the five changes after them.
+    expect(store.reads).toBe(3 + 5)
+    for (const lost of basesOf(21 * 64)) {
+      const key = baseKey(table.location, lost)
+      const bytes = await root.store.get(key)
+      await root.store.delete(key)
+      expect(await root.open().layouts.at(table, last)).toEqual(table.layouts[last - 1])
+      expect(await root.store.get(key)).toEqual(bytes)
+      await replaced(root.store, key, bytes!.subarray(0, -20))
+      await root.open().layouts.ensureBase(table, 21 * 64)
+      expect(await root.store.get(key)).toEqual(bytes)
+    }
+  })
+
+  test('are found without the history if the state has the slots of the changes', async () => {
+    const { root, table } = await rootOf([...appends(70), 'delete', 'append'], [64])
+    const { layouts } = root.open()
+    await layouts.writeBase(table, 64)
+    const noHistory = new History(root.store, [], root.log.slots())
+    const fresh = () =>
+      new LayoutStore(root.log.slots(), noHistory, root.store, {
+        readOnly: true,
+        memory: new Memory(1 << 28),
+      })
+    const slots = root.written.map(({ header }) => header.slot)
+    const head = { uuid: table.uuid, location: table.location, start: 64, mark: 72, changes: slots.slice(64) }
+    for (const version of [72, 70, 65]) {
+      expect(await fresh().at(head, version)).toEqual(table.layouts[version - 1])
+    }
+    await expect(fresh().at({ ...head, changes: [] }, 72)).rejects.toThrow('removed from the history')
+    await expect(fresh().at(head, 64)).rejects.toThrow('removed from the history')
+  })
+
   test('through restores of restores are found without deep recursion', async () => {
     const { root, table } = await rootOf(appends(1))
     for (let i = 0; i < 3000; i++) {
@@ -416,7 +461,8 @@ describe('stored manifests', () => {
     expect(await root.store.get(key)).toEqual(fromNothing)
     const lines = Buffer.from(fromNothing).toString().split('\n')
     const parsed = JSON.parse(lines.slice(0, -2).join('\n'))
-    expect(parsed.frags).toEqual(table.layouts[7]!.fragments)
+    const decoded = await decodeBase(fromNothing, table.uuid, 8, key, new Pacer())
+    expect(decoded.fragments).toEqual(table.layouts[7]!.fragments)
     expect(lines).toHaveLength(parsed.frags.length + 4)
   })
 

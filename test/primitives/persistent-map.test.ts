@@ -39,6 +39,25 @@ test('iteration order depends on the contents, not on the history', () => {
   )
 })
 
+test('the changes since an earlier map are the keys with another value', () => {
+  const step = fc.tuple(key, fc.option(fc.nat(3), { nil: undefined }))
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 80 }), fc.array(step, { maxLength: 20 }), (first, then) => {
+      const apply = (map: PersistentMap<number>, steps: typeof first) =>
+        steps.reduce((next, [k, value]) => (value === undefined ? next.delete(k) : next.set(k, value)), map)
+      const before = apply(PersistentMap.empty<number>(), first)
+      const after = apply(before, then)
+      const keys = new Set([...before.keys(), ...after.keys()])
+      const expected = new Map(
+        [...keys].filter(k => before.get(k) !== after.get(k)).map(k => [k, after.get(k)]),
+      )
+      const found = [...after.changesSince(before)]
+      expect(new Map(found)).toEqual(expected)
+      expect(found).toHaveLength(expected.size)
+    }),
+  )
+})
+
 test('keys with equal hashes coexist', () => {
   const pair = collidingKeys()
   let map = PersistentMap.empty<number>().set('other', 0)
@@ -46,8 +65,11 @@ test('keys with equal hashes coexist', () => {
     map = map.set(k, i + 1)
   })
   expect(pair.map(k => map.get(k))).toEqual([1, 2])
+  const before = map
   map = map.delete(pair[0]!)
   expect(pair.map(k => map.get(k))).toEqual([undefined, 2])
+  expect([...map.changesSince(before)]).toEqual([[pair[0], undefined]])
+  expect([...before.changesSince(map)]).toEqual([[pair[0], 1]])
   expect(map.size).toBe(2)
 })
 

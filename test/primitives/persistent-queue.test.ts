@@ -26,3 +26,11 @@ test('a queue holds what an array would, and older ones stay as they were', () =
     }),
   )
 })
+
+test('the newest items that pass a test are found from the end', () => {
+  const queue = [1, 5, 2, 7, 8].reduce((q, n) => q.push(n), PersistentQueue.empty<number>())
+  expect(queue.newestWhile(n => n > 4)).toEqual([7, 8])
+  expect(queue.newestWhile(() => true)).toEqual([1, 5, 2, 7, 8])
+  expect(queue.dropWhile(n => n < 6).newestWhile(n => n > 0)).toEqual([7, 8])
+  expect(queue.newestWhile(() => false)).toEqual([])
+})

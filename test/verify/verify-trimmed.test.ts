@@ -198,7 +198,7 @@ test('a rebuilt checkpoint names the packs, and is reported', async () => {
   expect(packsOf(before).length).toBeGreaterThan(0)
   for (const { key } of await checkpoints.keys()) await checkpoints.remove(key)
   const drops = before.state.drops.set('tables/x', { uuid: 'x', slot: 1, ts: 1 })
-  await writeCheckpoint(checkpoints, { ...before, state: { ...before.state, drops } }, extraOf(before))
+  await writeCheckpoint(checkpoints, { ...before, state: { ...before.state, drops } }, extraOf(before), null)
   const { ok, repaired } = await verify(path, { repair: true })
   expect([ok, repaired]).toMatchObject([true, [{ kind: 'checkpoint' }]])
   const after = (await checkpoints.newest())!

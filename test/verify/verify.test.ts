@@ -13,7 +13,7 @@ import { OpenedRoot } from '../../src/engine/opened-root.js'
 import { verifyOpen } from '../../src/engine/verify.js'
 import { connect, type Problem, verify } from '../../src/index.js'
 import type { Change } from '../../src/manifest/change.js'
-import { baseKey, decodeBase, encodeBase } from '../../src/manifest/layout-base.js'
+import { baseKey, decodeBase, encodeBase, layoutOfBase } from '../../src/manifest/layout-base.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import { Pacer } from '../../src/primitives/pacer.js'
 import { FileStore } from '../../src/storage/file-store.js'
@@ -303,9 +303,10 @@ test('an intact checkpoint and stored manifest with wrong content are reported',
   const base = [...sound.keys()].find(each => kindOf(each) === 'layout')!
   const [, location] = /^(.*)\/_versions/.exec(base)!
   const pacer = new Pacer()
-  const layout = await decodeBase(sound.get(base)!, location!.slice('tables/'.length), 64, base, pacer)
+  const part = await decodeBase(sound.get(base)!, location!.slice('tables/'.length), 64, base, pacer)
   expect(base).toBe(baseKey(location!, 64))
-  const other = await encodeBase({ ...layout, fragments: layout.fragments.slice(1) }, pacer)
+  const layout = layoutOfBase(part, null, base)
+  const other = await encodeBase({ ...layout, fragments: layout.fragments.slice(1) }, null, pacer)
   const { problems } = await damaged({ [base]: other }, () => verify(root))
   expect(problems).toMatchObject([{ kind: 'layout', path: base, repairable: true }])
 })

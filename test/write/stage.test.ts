@@ -130,6 +130,7 @@ test('a change has zone maps by field id', () => {
     next: { row: 1000, frag: 3, field: 12 },
     schemaId: 1,
     start: 0,
+    changes: [],
     fragments: 1,
     view: null,
     tags: PersistentMap.empty<number>(),
