@@ -4,6 +4,7 @@ import { formatTransactionId } from '../commit/transaction-id.js'
 import { SheafError } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
 import { whenResolved } from '../primitives/task.js'
+import type { CallKey } from '../protocol/call-key.js'
 import {
   type ArrowBody,
   bindHandlers,
@@ -56,7 +57,7 @@ const importWriteHandlers = lazyImport(() => import('./write-handlers.js'))
 
 /** Return a handler of `write-handlers.js`. The module is loaded at the first call of any of its handlers. */
 function lazyWriteHandler<N extends keyof WriteHandlers>(name: N): WriteHandlers[N] {
-  const call: AnyHandler = async (...args) =>
+  const call = (...args: Parameters<AnyHandler>) =>
     whenResolved(importWriteHandlers(), handlers => (handlers[name] as AnyHandler)(...args))
   return call as WriteHandlers[N]
 }
@@ -66,7 +67,7 @@ type SessionHandlers = typeof readSessions
 const importReadSessions = lazyImport(() => import('./read-sessions.js'))
 
 function lazySessionHandler<N extends keyof SessionHandlers>(name: N): SessionHandlers[N] {
-  const call: AnyHandler = async (...args) =>
+  const call = (...args: Parameters<AnyHandler>) =>
     whenResolved(importReadSessions(), handlers => (handlers[name] as AnyHandler)(...args))
   return call as SessionHandlers[N]
 }
@@ -154,9 +155,10 @@ export function bindOperations(engine: Engine, guard?: Guard): Operations {
   if (guard === undefined) return bindHandlers(replayingHandlers, engine)
   const guarded = Object.entries(handlers).map(([name, handler]) => {
     if (handler === 'unsupported') return [name, handler]
+    const counted = counting(handler as AnyHandler, false)
     const call = async (to: Engine, request: unknown, ...rest: unknown[]) => {
       guard(name as OperationName, request, rest.at(-1) as HandlerOptions)
-      return to.running.calls.run(() => (handler as AnyHandler)(to, request, ...rest))
+      return counted(to, request, ...rest)
     }
     return [name, call]
   })
@@ -176,10 +178,12 @@ type AnyHandler = (engine: Engine, ...rest: unknown[]) => Promise<unknown>
  * Wrap a handler: if a call with the same idempotency key was committed before, return the recorded reply (rule A-166).
  */
 function replaying(name: OperationName, handler: AnyHandler): AnyHandler {
-  return async (engine, ...rest) => {
+  return (engine, ...rest) => {
     const options = rest.at(-1) as HandlerOptions
-    const { callKey } = options
-    if (callKey === undefined) return handler(engine, ...rest)
+    return options.callKey === undefined ? handler(engine, ...rest) : keyed(options.callKey, engine, ...rest)
+  }
+  async function keyed(callKey: CallKey, engine: Engine, ...rest: unknown[]): Promise<unknown> {
+    const options = rest.at(-1) as HandlerOptions
     /**
      * Throws `AlreadyCommitted` if a call with this key was committed. If the rows decide whether two calls are the
      * same, reads the rows first.
@@ -210,17 +214,30 @@ function replaying(name: OperationName, handler: AnyHandler): AnyHandler {
   }
 }
 
-/** Wrap a write handler, so that garbage collection in this process knows the running write. */
-function registered(handler: AnyHandler): AnyHandler {
-  return (engine, ...rest) => engine.retained.underWay.run(engine.root.head, () => handler(engine, ...rest))
+/**
+ * Wrap a handler, so that background tasks back off while it runs. Garbage collection in this process also knows a
+ * running write. One wrapper does both, because each async function around a small commit costs CPU.
+ */
+function counting(handler: AnyHandler, isWrite: boolean): AnyHandler {
+  return async (engine, ...rest) => {
+    const { calls } = engine.running
+    const { underWay } = engine.retained
+    calls.begin()
+    const write = isWrite ? underWay.begin(engine.root.head) : null
+    try {
+      return await handler(engine, ...rest)
+    } finally {
+      if (write !== null) underWay.end(write)
+      calls.end()
+    }
+  }
 }
 
 const replayingHandlers = Object.fromEntries(
   Object.entries(handlers).map(([name, handler]) => {
     if (handler === 'unsupported') return [name, handler]
     const replayed = replaying(name as OperationName, handler as AnyHandler)
-    const call = operations[name as OperationName].access === 'write' ? registered(replayed) : replayed
-    return [name, (to: Engine, ...rest: unknown[]) => to.running.calls.run(() => call(to, ...rest))]
+    return [name, counting(replayed, operations[name as OperationName].access === 'write')]
   }),
 ) as unknown as Handlers<Engine>
 
