@@ -28,12 +28,12 @@ interface Parameters {
 /** A store in memory that counts the bytes of new blobs by the first folder of their keys. */
 class WrittenStore extends MemoryStore {
   readonly bytes = new Map<string, number>()
-  readonly blobs = new Map<string, number>()
+  readonly counts = new Map<string, number>()
 
   override putIfAbsent(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'won' | 'taken'> {
     const folder = key.slice(0, key.indexOf('/'))
     this.bytes.set(folder, (this.bytes.get(folder) ?? 0) + bytes.length)
-    this.blobs.set(folder, (this.blobs.get(folder) ?? 0) + 1)
+    this.counts.set(folder, (this.counts.get(folder) ?? 0) + 1)
     return super.putIfAbsent(key, bytes, signal)
   }
 }
@@ -78,7 +78,7 @@ async function commitRows(store: WrittenStore, tables: number, commits: number):
     }
     await ns.optimize()
     const before = new Map(store.bytes)
-    const checkpointsBefore = store.blobs.get('_ckpt') ?? 0
+    const checkpointsBefore = store.counts.get('_ckpt') ?? 0
     const random = seededRandom(3)
     const times = new Float64Array(commits)
     const gap = longestGap()
@@ -101,7 +101,7 @@ async function commitRows(store: WrittenStore, tables: number, commits: number):
         checkpointBytes: bytesOf('_ckpt'),
         pageBytes: bytesOf('_hist'),
         checkpointsPerLog: bytesOf('_ckpt') / bytesOf('_log'),
-        checkpoints: (store.blobs.get('_ckpt') ?? 0) - checkpointsBefore,
+        checkpoints: (store.counts.get('_ckpt') ?? 0) - checkpointsBefore,
         parts: (newest?.parts.length ?? -1) + 1,
         stalledMs,
       },

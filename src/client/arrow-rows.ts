@@ -8,6 +8,7 @@ import { decodeIpcStream } from '../arrow/decode-stream.js'
 import { encodeIpcFile, IpcStreamWriter } from '../arrow/encode-ipc.js'
 import type { Schema } from '../arrow/types.js'
 import type { ArrowBody, ArrowReply, HandlerOptions } from '../protocol/calls.js'
+import { PlainRows } from './plain-rows.js'
 
 /** Rows to write. They can be read only once: by `batches`, or as the bytes of an Arrow IPC stream by iteration. */
 export class ArrowRows implements AsyncIterable<Uint8Array> {
@@ -55,6 +56,7 @@ export async function readBody(
 ): Promise<IncomingRows> {
   callKey?.beginRows()
   if (body instanceof ArrowRows) return body
+  if (body instanceof PlainRows) return body.typed()
   if (body instanceof Uint8Array) return decodeIpc(body)
   return decodeIpcStream(body, {
     signal,

@@ -1,19 +1,27 @@
 /** Calls that follow a table when it is renamed. */
-import type { CallOptions, Operations } from '../protocol/calls.js'
+import { type CallOptions, normalForms, type OperationOptions, type Operations } from '../protocol/calls.js'
 import { operationNames, operations } from '../protocol/operations.js'
 
 /** Bind the operations to the table `uuid`, so that calls follow a rename. */
 export function bindToTable(named: Operations, uuid: string): Operations {
+  const plain: OperationOptions = { table: uuid }
+  normalForms.add(plain)
+  const withTable = (options: CallOptions | undefined) =>
+    options === undefined || isEmpty(options) ? plain : { ...options, table: uuid }
   const bound = operationNames.map(name => {
     const call = named[name] as (...args: unknown[]) => Promise<unknown>
     const takesRows = operations[name].body === 'arrow'
     return [
       name,
       takesRows
-        ? (request: unknown, rows: unknown, options?: CallOptions) =>
-            call(request, rows, { ...options, table: uuid })
-        : (request: unknown, options?: CallOptions) => call(request, { ...options, table: uuid }),
+        ? (request: unknown, rows: unknown, options?: CallOptions) => call(request, rows, withTable(options))
+        : (request: unknown, options?: CallOptions) => call(request, withTable(options)),
     ]
   })
   return Object.fromEntries(bound) as Operations
+}
+
+function isEmpty(options: object): boolean {
+  for (const _ in options) return false
+  return true
 }

@@ -171,6 +171,8 @@ export interface LocalFeatures {
   readonly tableAt: (location: string, options?: CallOptions) => Promise<readonly string[] | null>
   readonly stats: () => RootStats
   readonly verify: (options?: VerifyOptions) => Promise<Verification>
+  /** Whether the operations take `PlainRows`. Absent: they take only Arrow data. */
+  readonly takesPlainRows?: boolean
 }
 
 /** No catalogue: the names of tables are not known. A namespace with a catalogue is assignable to one without. */
@@ -387,7 +389,8 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
   }
 
   #bound(uuid: string | undefined) {
-    return { uuid, watch: this.#local?.watch, int64: this.#int64 }
+    const local = this.#local
+    return { uuid, watch: local?.watch, int64: this.#int64, takesPlainRows: local?.takesPlainRows }
   }
 
   /**

@@ -5,7 +5,15 @@ import { invalidInput, quote } from '../errors.js'
 import type { Token } from '../indexes/text/analysis/analyzer.js'
 import { lazyImport } from '../lazy-import.js'
 import { refuseArray, takeNoMore } from '../protocol/arguments.js'
-import { type CallOptions, callFields, callShape, type Operations, type Reply } from '../protocol/calls.js'
+import {
+  type CallOptions,
+  callFields,
+  callShape,
+  normalForms,
+  type Operations,
+  type Reply,
+  type Request,
+} from '../protocol/calls.js'
 import type { Parameters } from '../protocol/parameters.js'
 import { parse } from '../protocol/parse.js'
 import { mergeInsertRequest } from '../protocol/row-shapes.js'
@@ -36,6 +44,7 @@ import { filterFields } from './filter-fields.js'
 import { importReplies } from './import-replies.js'
 import { jobEnded } from './job-ended.js'
 import { MergeInsert, type MergeOptions, mergeFields } from './merge-insert.js'
+import { PlainRows } from './plain-rows.js'
 import type { PreparedQuery } from './prepared-query.js'
 import { rowOfKey } from './row-of-key.js'
 import type { Assignments, ColumnName, KeyName, KeyOf, PartialInput, RowsAs } from './row-types.js'
@@ -190,6 +199,17 @@ interface TableBinding {
   readonly int64?: ConnectionInt64
   /** Function that reports new commits. Absent: the client must poll. */
   readonly watch?: Watch | undefined
+  /** Whether the operations take `PlainRows`. Default false. */
+  readonly takesPlainRows?: boolean | undefined
+}
+
+const noOptions = Object.freeze({})
+
+/** Maximum number of rows that are passed as `PlainRows`. */
+const fewRows = 256
+
+function isFewRows(data: unknown): data is readonly object[] {
+  return Array.isArray(data) && data.length > 0 && data.length <= fewRows
 }
 
 /**
@@ -206,6 +226,9 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   readonly #uuid: string | undefined
   readonly #watch: Watch | undefined
   readonly #int64: ConnectionInt64
+  readonly #takesPlainRows: boolean
+  /** The request of `add`, in its normal form. */
+  readonly #append: Request<'insertIntoTable'>
 
   constructor(namespace: Operations, id: readonly string[], bound: TableBinding = {}) {
     this.id = id
@@ -215,6 +238,9 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
     this.#uuid = bound.uuid
     this.#watch = bound.watch
     this.#int64 = bound.int64
+    this.#takesPlainRows = bound.takesPlainRows === true
+    this.#append = { id: [...id], mode: 'Append' }
+    normalForms.add(this.#append)
   }
 
   /**
@@ -223,9 +249,14 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
    */
   async add(
     data: TableInput<I>,
-    options: AddOptions = {},
+    options: AddOptions = noOptions,
   ): Promise<{ readonly version: number; readonly rows: number }> {
     this.#refuseCheckedOut('add')
+    if (options === noOptions && this.#takesPlainRows && isFewRows(data)) {
+      const plain = new PlainRows(data, () => this.#addedRows(data as TableData, noOptions))
+      const reply = await this.#operations.insertIntoTable(this.#append, plain)
+      return { version: reply.version, rows: reply.num_inserted_rows }
+    }
     const { mode = 'append', onProgress, badVectors, ...call } = parse(addShape, options, 'add')
     const request = { id: this.id, mode: ({ append: 'Append', overwrite: 'Overwrite' } as const)[mode] }
     const rows = await this.#addedRows(data as TableData, { onProgress, badVectors, ...call })

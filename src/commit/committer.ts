@@ -129,6 +129,11 @@ export class Committer<S, Op = unknown> {
     return this.#follower.ahead
   }
 
+  /** Return whether the log certainly has a slot after `state`. Takes microseconds. */
+  isBehind(): boolean {
+    return this.#follower.isBehind()
+  }
+
   /**
    * Return a state that includes everything that any process committed before this call. If the log has `peek` and
    * there are no new slots, the call takes microseconds.

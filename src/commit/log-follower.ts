@@ -182,6 +182,11 @@ export class LogFollower<S> implements LogEnd<S> {
     return true
   }
 
+  /** Return whether the log certainly has a slot after head. Costs one synchronous call of `peek`. */
+  isBehind(): boolean {
+    return (this.#log.peek?.(this.#head + 1) ?? null) !== null
+  }
+
   #isMarked(mark: BlobMark): boolean {
     return this.#mark !== null && isSameBlob(this.#mark, mark)
   }

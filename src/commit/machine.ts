@@ -133,10 +133,16 @@ export interface LogEnd<S> {
 export interface Proposal<Op = unknown> {
   readonly ops: readonly Op[]
   readonly req?: readonly Json[]
-  readonly res?: Json
+  readonly res?: Json | undefined
   readonly blobs?: readonly Uint8Array[]
   /** Features that readers of the entry must support. */
   readonly need?: readonly string[]
+  /**
+   * Whether `ops` and `req` equal what `JSON.parse` returns for their text: they have no value `undefined`, no -0, and
+   * nobody changes them later. Then the text is not parsed, which takes a fifth of the CPU time of a small commit.
+   * Default false.
+   */
+  readonly isPlain?: boolean
 }
 
 /** The position that an entry will have if its slot is won. */

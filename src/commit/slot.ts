@@ -19,6 +19,7 @@ import { crc32, crcHex } from '../primitives/checksum.js'
 import type { Entry, Genesis, SlotHeader } from './machine.js'
 
 const trailerBytes = 24
+const encoder = new TextEncoder()
 const magic = Buffer.from('SHEAFLG1')
 const magicWithTail = Buffer.from('SHEAFLT1')
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -70,8 +71,10 @@ export interface EncodedSlot {
 }
 
 /**
- * Encode a slot. `entryTexts`: the JSON texts of `header.entries`, in the same order. `mayHaveTail`: whether later slots
- * may be in a tail of this slot.
+ * Encode a slot. `entryTexts`: the JSON texts of `header.entries`, in the same order. Every commit runs this code. So the
+ * header is joined from its fields, because `JSON.stringify` of copied objects takes several times as long.
+ *
+ * `mayHaveTail`: whether later slots may be in a tail of this slot.
  */
 export function encodeSlot(
   header: Omit<SlotHeader, 'f' | 'blobs'>,
@@ -79,17 +82,34 @@ export function encodeSlot(
   blobs: readonly Uint8Array[],
   mayHaveTail = false,
 ): EncodedSlot {
+  const { need, slot, prev, by, ts, clock, entries } = header
   let end = 0
-  const ranges = blobs.map((blob): readonly [number, number] => {
-    const start = end
+  let rangeTexts = ''
+  const ranges: (readonly [number, number])[] = []
+  for (const blob of blobs) {
+    ranges.push([end, blob.length])
+    rangeTexts += `${rangeTexts === '' ? '' : ','}[${end},${blob.length}]`
     end += blob.length
-    return [start, blob.length]
-  })
-  const { entries, ...fields } = header
-  const known: SlotHeader = { f: 1, ...fields, blobs: ranges, entries }
-  const text = JSON.stringify({ ...known, entries: [] })
-  const line = `${text.slice(0, -2)}${entryTexts.join(',')}]}`
-  const { bytes, crc, headerBytes } = encodeFile(line, blobs, end, mayHaveTail)
+  }
+  const needs = need.length === 0 ? '[]' : JSON.stringify(need)
+  const times = clock === undefined ? `"ts":${ts}` : `"ts":${ts},"clock":${clock}`
+  const { bytes, crc, headerBytes } = encodeFile(
+    `{"f":1,"need":${needs},"slot":${slot},"prev":"${prev}","by":${JSON.stringify(by)},${times},"blobs":[${rangeTexts}],"entries":[${entryTexts.join(',')}]}`,
+    blobs,
+    end,
+    mayHaveTail,
+  )
+  const known: SlotHeader = {
+    f: 1,
+    need,
+    slot,
+    prev,
+    by,
+    ts,
+    ...(clock !== undefined && { clock }),
+    blobs: ranges,
+    entries,
+  }
   return { bytes, slot: new Slot(known, crc, bytes, headerBytes) }
 }
 
@@ -152,13 +172,13 @@ export function decodeGenesis(bytes: Uint8Array, features: ReadonlySet<string>):
 }
 
 function encodeFile(line: string, blobs: readonly Uint8Array[], blobBytes: number, mayHaveTail: boolean) {
-  const header = Buffer.from(`${line}\n`)
-  const padding = blobBytes === 0 ? 0 : -header.length & 7
-  const headerBytes = header.length + padding
+  const textBytes = Buffer.byteLength(line) + 1
+  const headerBytes = blobBytes === 0 ? textBytes : textBytes + (-textBytes & 7)
   const total = headerBytes + blobBytes + trailerBytes
   const bytes = new Uint8Array(total)
-  bytes.set(header)
-  if (padding > 0) bytes.fill(0x20, header.length - 1, headerBytes - 1)[headerBytes - 1] = 0x0a
+  encoder.encodeInto(line, bytes)
+  if (headerBytes > textBytes) bytes.fill(0x20, textBytes - 1, headerBytes - 1)
+  bytes[headerBytes - 1] = 0x0a
   let at = headerBytes
   for (const blob of blobs) {
     bytes.set(blob, at)
@@ -166,7 +186,8 @@ function encodeFile(line: string, blobs: readonly Uint8Array[], blobBytes: numbe
   }
   const trailer = new DataView(bytes.buffer, at)
   trailer.setUint32(4, headerBytes, true)
-  trailer.setBigUint64(8, BigInt(total), true)
+  trailer.setUint32(8, total >>> 0, true)
+  trailer.setUint32(12, Math.floor(total / 2 ** 32), true)
   bytes.set(mayHaveTail ? magicWithTail : magic, at + 16)
   const crc = checksum(bytes)
   trailer.setUint32(0, crc, true)

@@ -138,6 +138,7 @@ export async function connect(
     },
     tableAt: (tableLocation, call = {}) => tableAt(engine, tableLocation, call.signal),
     stats: () => engine.stats(),
+    takesPlainRows: true,
     verify: (call = {}) => {
       if (readOnly && call.repair === true) throw readOnlyError()
       return verifyOpen(engine, call)

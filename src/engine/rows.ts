@@ -6,6 +6,7 @@ import type { CatalogOp } from '../catalog/ops.js'
 import { type CatalogState, latestOf, newTable, type TableHead } from '../catalog/state.js'
 import { decideDeclareTable, decideProps } from '../catalog/tables.js'
 import { type IncomingRows, readBody } from '../client/arrow-rows.js'
+import { PlainRows } from '../client/plain-rows.js'
 import type { ProposalPosition } from '../commit/machine.js'
 import { ErrorCode, SheafError } from '../errors.js'
 import type { Layout } from '../manifest/layout.js'
@@ -28,6 +29,7 @@ import { buildChange } from '../write/build-change.js'
 import { checkFits, conformBatches, schemaOfTable } from '../write/conform.js'
 import { MaintainedColumns, maintainsAlike } from '../write/maintained.js'
 import { type StagedRows, stageRows } from '../write/stage.js'
+import { appendPlainRows, keepAppendPlan } from './append-plain-rows.js'
 import { aboutNewTable, keyedRows } from './keyed-rows.js'
 import { addPart } from './uploads.js'
 
@@ -155,6 +157,19 @@ function describeCreated(
 // ---- insert
 
 export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine, request, body, options) => {
+  if (!(body instanceof PlainRows)) return insertArrow(engine, request, body, options)
+  const appended = await appendPlainRows(engine, request, body.rows, options)
+  if (appended !== null) return appended
+  const typed = await body.typed()
+  try {
+    return await insertArrow(engine, request, typed, options)
+  } finally {
+    await typed.close()
+  }
+}
+
+/** Insert rows that were converted to Arrow data. */
+const insertArrow: Handler<Engine, 'insertIntoTable'> = async (engine, request, body, options) => {
   const { id, mode = 'Append', upload_id, upload_part_id } = request
   const { signal } = options
   if (upload_id !== undefined && upload_part_id !== undefined) {
@@ -165,6 +180,7 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
   checkWritable(head)
   const before = await schemaOf(engine, head, signal)
   const maintained = new MaintainedColumns(before, engine, options)
+  keepAppendPlan(engine, head, before, maintained)
   const incoming = await readBody(body, options)
   const rows = maintained.withoutOwn(incoming)
   try {
@@ -255,7 +271,7 @@ function insertFirst(
   const insert = async (): Promise<Reply<'insertIntoTable'>> => {
     const now = findTable(await engine.root.refresh(options.signal), request.id, uuid)
     if (now.kind !== 'declared') {
-      return insertIntoTable(engine, request, body, { ...options, table: uuid })
+      return insertArrow(engine, request, body, { ...options, table: uuid })
     }
     const target = { id: now.id, table: uuid }
     return createOrReplace(engine, target, () => readBody(body, options), options, insertedReply)

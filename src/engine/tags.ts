@@ -56,6 +56,7 @@ async function commitTag(
     (state, { transactionId }) => {
       return {
         ops: [decide(findTable(state, id, options.table))],
+        isPlain: true,
         reply: { transaction_id: transactionId },
       }
     },

@@ -68,8 +68,12 @@ interface Failing {
 
 export class Maintenance {
   readonly #tasks: readonly MaintenanceTask[]
+  /** The tasks that take commits into account. */
+  readonly #noting: readonly MaintenanceTask[]
   readonly #clock: Clock
   readonly #warn: Warn
+  /** Whether commits were noted, and the tasks that are now due are started in a moment. */
+  #isLooking = false
   #closed = false
   /** Aborts the running task. */
   readonly #closing = new AbortController()
@@ -83,14 +87,21 @@ export class Maintenance {
 
   constructor({ tasks, clock, warn }: MaintenanceOptions) {
     this.#tasks = tasks
+    this.#noting = tasks.filter(task => task.noteCommit !== undefined)
     this.#clock = clock
     this.#warn = warn
   }
 
   /** Tell all tasks about a commit, and start the tasks that are now due. */
   afterCommit(committed: CatalogCommitted): void {
-    for (const task of this.#tasks) task.noteCommit?.(committed)
-    this.#begin()
+    for (const task of this.#noting) task.noteCommit!(committed)
+    if (this.#isLooking) return
+    // The commits of a slot resolve together. Look once after all of them, because this costs more than a small commit.
+    this.#isLooking = true
+    Promise.resolve().then(() => {
+      this.#isLooking = false
+      this.#begin()
+    })
   }
 
   /** Run every task now, with `thorough`. Rejects with the first error of a task, or with `signal.reason`. */
@@ -124,14 +135,17 @@ export class Maintenance {
 
   #begin(): void {
     if (this.#working !== null || this.#finishing > 0 || this.#closed) return
-    const dueIn = Math.min(...this.#tasks.map(task => this.#dueIn(task)))
+    let dueIn = Number.POSITIVE_INFINITY
+    for (const task of this.#tasks) dueIn = Math.min(dueIn, this.#dueIn(task))
     if (dueIn === 0) this.#alone(() => this.#work()).catch(() => {})
     else this.#wait(dueIn)
   }
 
   #dueIn(task: MaintenanceTask): number {
+    const dueIn = Math.max(0, task.dueIn())
+    if (this.#failing.size === 0) return dueIn
     const delay = (this.#failing.get(task)?.until ?? 0) - this.#clock.elapsed()
-    return Math.max(0, delay, task.dueIn())
+    return Math.max(delay, dueIn)
   }
 
   /** Run `work` as the only running task. Then start the tasks that became due meanwhile. */

@@ -16,15 +16,23 @@ export class Activity {
 
   /** Run `work` as a foreground call. */
   async run<T>(work: () => Promise<T>): Promise<T> {
-    this.#count++
+    this.begin()
     try {
       return await work()
     } finally {
-      if (--this.#count === 0) {
-        this.#over?.resolve()
-        this.#over = null
-      }
+      this.end()
     }
+  }
+
+  /** Count a foreground call that begins. The caller must call `end` when it has ended. */
+  begin(): void {
+    this.#count++
+  }
+
+  end(): void {
+    if (--this.#count > 0) return
+    this.#over?.resolve()
+    this.#over = null
   }
 
   /** Wait until no foreground call runs, but at most `ms` milliseconds. Rejects with `signal.reason`. */

@@ -303,7 +303,6 @@ export class Partition<V> implements PassingKeeper<V>, Owner {
   keep(key: string, value: V, source = key): void {
     if (this.#entries.has(key)) return
     const entry = new Entry<V>(this, key, source)
-    entry.promise = Promise.resolve(value)
     this.#begin(entry)
     this.#complete(entry, value, false)
   }
@@ -378,7 +377,7 @@ class Entry<V> {
   readonly key: string
   readonly source: string
   isForgotten = false
-  /** The promise of the load. Set when the load starts. */
+  /** The promise of the load. Set when the load starts. A value that was built elsewhere has none. */
   promise!: Promise<V>
   /** The loaded value. Undefined while it is loading. */
   value: V | undefined = undefined

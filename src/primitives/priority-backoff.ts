@@ -19,6 +19,11 @@ export class PriorityBackoff {
     this.#clock = clock
   }
 
+  /** Return whether urgent work runs under `key`. */
+  isBusy(key: string): boolean {
+    return this.#busy.has(key)
+  }
+
   /** Wait until no urgent work runs under `key`, at most 200 ms. Rejects with `signal.reason`. */
   async yield(key: string, signal?: AbortSignal): Promise<void> {
     const busy = this.#busy.get(key)

@@ -26,6 +26,8 @@ export interface Decision<R> {
   readonly req?: readonly Json[]
   /** Names of need features, which a reader of the entry must know. */
   readonly need?: readonly string[]
+  /** See `Proposal.isPlain`. */
+  readonly isPlain?: boolean
   /**
    * The whole reply of the call, with its transaction id. The log stores it, so that a repeated call gets the same
    * reply.
@@ -99,13 +101,14 @@ export async function commit<R>(
     checkKey(state, callKey)
     decision = decide(state, at)
     if (decision === null || decision.ops.length === 0) return null
-    const { ops, blobs, req, need, reply } = decision
+    const { ops, blobs, req, need, isPlain = false, reply } = decision
     return {
       ops,
       blobs: blobs ?? [],
       req: req ?? [],
       need: need ?? [],
-      ...(callKey !== undefined && { res: withoutRoot(reply as Json, engine.location) }),
+      isPlain,
+      res: callKey === undefined ? undefined : withoutRoot(reply as Json, engine.location),
     }
   }
   const idempotency = callKey && { key: callKey.key, hash: callKey.fingerprint }
@@ -216,9 +219,16 @@ export function commitOnNewest<P, R>(
 ): Promise<Outcome<R>> {
   const { signal } = options
   const inTurn = async () => {
-    const named = work.find(await engine.root.refresh(signal))?.uuid
+    let read: CatalogState | null = await engine.root.refresh(signal)
+    const named = work.find(read)?.uuid
     const tables = named === undefined ? [] : [named]
-    return commitOptimistically(engine, () => tryOnNewest(engine, work, named, options), {
+    const attempt = async () => {
+      // The first attempt uses the state that was just read. If it is too old by now, the attempt is repeated.
+      const state = read ?? (await engine.root.refresh(signal))
+      read = null
+      return tryOnNewest(engine, work, named, state, options)
+    }
+    return commitOptimistically(engine, attempt, {
       subject: 'the table',
       tables: () => tables,
       signal,
@@ -231,10 +241,11 @@ async function tryOnNewest<P, R>(
   engine: Engine,
   { id, find, prepare, decide, outlives }: WorkOnNewest<P, R>,
   named: string | undefined,
+  state: CatalogState,
   options: HandlerOptions,
 ): Promise<Outcome<R> | null> {
   const { signal } = options
-  const head = find(await engine.root.refresh(signal))
+  const head = find(state)
   checkSame(id, named, head)
   const latest = head && latestOf(head)
   const prepared = await prepare(

@@ -23,6 +23,8 @@ export interface Root {
   /** The newest slot in `state`. */
   readonly head: number
   refresh(signal?: AbortSignal): Promise<CatalogState>
+  /** Returns whether the log certainly has a slot after `state`. Absent: other writers do not change the state. */
+  readonly isBehind?: () => boolean
   /** Commits an entry, like `Committer.commit`. */
   readonly commit: CatalogCommit
 }

@@ -43,7 +43,12 @@ export class TableWriters {
    * if the signal aborts.
    */
   async yield(uuids: readonly string[], signal?: AbortSignal): Promise<void> {
-    for (const uuid of uuids) await this.#urgent.yield(uuid, signal)
+    for (const uuid of uuids) if (this.#urgent.isBusy(uuid)) await this.#urgent.yield(uuid, signal)
+  }
+
+  /** Return whether a call with priority runs on the table `uuid`. */
+  isUrgent(uuid: string): boolean {
+    return this.#urgent.isBusy(uuid)
   }
 
   /**

@@ -43,7 +43,6 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { promisify } from 'node:util'
 import { assert, corrupted, ErrorCode, invalidInput, quote, SheafError, unsupported } from '../errors.js'
 import { eachOrAborted } from '../primitives/abort.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
@@ -126,8 +125,6 @@ const refusals: ReadonlySet<string> = new Set([
 const quiet = { throwIfNoEntry: false } as const
 // Windows does not have O_NOFOLLOW. There the store does not check whether the file itself is a symbolic link.
 const readFlags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)
-const syncContent = promisify(fdatasync)
-const syncAll = promisify(fsync)
 
 /** The progress of a group of reads: the index of the next read, and whether the last read was slow. */
 interface ReadGroup {
@@ -301,7 +298,7 @@ export class FileStore implements BlobStore {
     signal?: AbortSignal,
   ): Promise<void> {
     const outcome = await this.#write(key, signal, async fd => {
-      const behind = new WriteBehind(bytes => writeFully(fd, key, bytes, signal))
+      const behind = new WriteBehind(async bytes => writeFully(fd, key, bytes, signal))
       try {
         for await (const chunk of eachOrAborted(chunks, signal)) await behind.push(chunk)
         await behind.flush()
@@ -455,16 +452,19 @@ export class FileStore implements BlobStore {
   async #write(
     key: string,
     signal: AbortSignal | undefined,
-    fill: (fd: number) => Promise<void>,
+    fill: (fd: number) => MaybePromise<void>,
   ): Promise<'won' | 'taken'> {
     signal?.throwIfAborted()
     checkKey(key)
     this.#checkWritable()
-    await this.#makeDirectory(directoryOf(key))
-    if ((await this.stat(key, signal)) !== null) return 'taken'
+    const directory = directoryOf(key)
+    if (!this.#durable.has(directory)) await this.#makeDirectory(directory)
+    const existing = unlessBusy(() => this.#stat(key), this.#clock, signal)
+    if ((existing instanceof Promise ? await existing : existing) !== null) return 'taken'
     const draft = this.#draft(key)
     try {
-      await fill(draft.fd)
+      const filled = fill(draft.fd)
+      if (filled instanceof Promise) await filled
       return await this.#publish(draft, key, signal)
     } finally {
       discard(draft)
@@ -499,7 +499,8 @@ export class FileStore implements BlobStore {
     }
     let won = false
     try {
-      won = await unlessBusy(() => this.#link(draft, key), this.#clock, signal)
+      const linked = unlessBusy(() => this.#link(draft, key), this.#clock, signal)
+      won = linked instanceof Promise ? await linked : linked
     } finally {
       if (!won && directoryFd !== null) closeSync(directoryFd)
     }
@@ -763,6 +764,20 @@ function openDirectory(path: string): number | null {
   return isWindows() ? null : openSync(path, constants.O_RDONLY)
 }
 
+/** Sync the content of a file. */
+function syncContent(fd: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    fdatasync(fd, error => (error === null ? resolve() : reject(error)))
+  })
+}
+
+/** Sync a file or directory with its metadata. */
+function syncAll(fd: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    fsync(fd, error => (error === null ? resolve() : reject(error)))
+  })
+}
+
 /** Sync and close a directory. Throws `Unsupported` if the file system of `root` cannot sync directories. */
 async function syncDirectory(fd: number | null, root: string): Promise<void> {
   if (fd === null) return
@@ -844,7 +859,23 @@ function readPiece(
   })
 }
 
-async function writeFully(
+/** Write all bytes. Up to `syncMax` bytes are written before the call returns. */
+function writeFully(
+  fd: number,
+  key: string,
+  bytes: Uint8Array,
+  signal: AbortSignal | undefined,
+): MaybePromise<void> {
+  if (bytes.length > syncMax) return writeInPieces(fd, key, bytes, signal)
+  signal?.throwIfAborted()
+  try {
+    for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done, bytes.length - done)
+  } catch (error) {
+    throw ioError(error, 'write', key)
+  }
+}
+
+async function writeInPieces(
   fd: number,
   key: string,
   bytes: Uint8Array,
@@ -854,10 +885,7 @@ async function writeFully(
     signal?.throwIfAborted()
     const length = Math.min(pieceBytes, bytes.length - done)
     try {
-      done +=
-        bytes.length <= syncMax
-          ? writeSync(fd, bytes, done, length)
-          : await writePiece(fd, bytes, done, length)
+      done += await writePiece(fd, bytes, done, length)
     } catch (error) {
       throw ioError(error, 'write', key)
     }

@@ -139,6 +139,35 @@ export function buildChange(
   return { change, blobs: numbering.blobs }
 }
 
+/**
+ * Return the change that `buildChange` returns for one fragment of new rows in a blob. Most commits are such appends. A
+ * change of one kind needs none of the optional parts, and is built in a fraction of the time.
+ *
+ * `bytes`: the size of the blob. `fields`: ids of its fields. `blob`: the number of the blob in the slot.
+ */
+export function appendedRows(
+  head: TableHead,
+  rows: number,
+  bytes: number,
+  fields: readonly number[],
+  blob: number,
+): Change {
+  const { row, frag, field } = head.next
+  return {
+    op: 'change',
+    t: head.uuid,
+    v: head.mark + 1,
+    base: latestOf(head) ?? 0,
+    start: head.start,
+    kind: 'append',
+    add: [{ id: frag, rows, ids: { row0: row }, files: [{ blob, bytes, fields }] }],
+    dead: [],
+    drop: [],
+    schema: null,
+    next: { row: row + rows, frag: frag + 1, field },
+  }
+}
+
 /** The counters for the fragments and blobs of a change. */
 class Numbering {
   readonly blobs: Uint8Array[] = []

@@ -132,8 +132,13 @@ function conformColumn(batch: Batch, field: Field, rows: RowNumbering): Column {
   const column = batch.columns[index] ?? nullColumn(field.type, batch.length)
   const place = Place.column(field.name, rows)
   const conformed = castColumn(column, field, place)
-  checkVectors(conformed, place, () => true)
+  checkFiniteVectors(conformed, place)
   return conformed
+}
+
+/** Throw `SchemaValidation` for NaN or infinity in a vector of a column. */
+export function checkFiniteVectors(column: Column, place: Place): void {
+  checkVectors(column, place, () => true)
 }
 
 function float16Values(child: Column, count: number): Float32Array {

@@ -42,6 +42,11 @@ export class MaintainedColumns {
     this.#names = new Set(this.#derivations.flatMap(({ fields }) => fields.map(({ name }) => name)))
   }
 
+  /** Whether the table has any maintained column. */
+  get isAny(): boolean {
+    return this.#derivations.length > 0
+  }
+
   /** Return whether the column `name` is maintained. */
   has(name: string): boolean {
     return this.#names.has(name)

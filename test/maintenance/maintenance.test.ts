@@ -350,6 +350,7 @@ describe('a maintenance task', () => {
     for (let i = 0; i < 10; i++) {
       clock.advance(0.7)
       maintenance.afterCommit(committed)
+      await Promise.resolve()
     }
     expect(waits).toHaveLength(1)
     await clock.sleep(60_001)
@@ -366,6 +367,7 @@ describe('a maintenance task', () => {
     const work = async () => void done++
     const maintenance = new Maintenance({ tasks: [{ name: 'x', dueIn, work }], clock, warn: () => {} })
     maintenance.afterCommit(committed)
+    await Promise.resolve()
     expect(waits).toEqual([2 ** 31 - 1])
     await clock.sleep(due + 1)
     expect(done).toBe(1)

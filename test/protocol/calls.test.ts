@@ -1,14 +1,19 @@
 import { describe, expect, test } from 'vitest'
+import { bindToTable } from '../../src/client/bind-to-table.js'
+import { Table } from '../../src/client/table.js'
 import {
   bindHandlers,
   type CallOptions,
   type HandlerOptions,
   type Handlers,
+  normalForms,
   type Operations,
   type Reply,
   type Request,
+  serverCallShape,
 } from '../../src/protocol/calls.js'
-import { operationNames } from '../../src/protocol/operations.js'
+import { operationNames, operations } from '../../src/protocol/operations.js'
+import { parse } from '../../src/protocol/parse.js'
 
 interface Log {
   readonly calls: unknown[]
@@ -171,4 +176,22 @@ test('more arguments than an operation takes are refused', async () => {
     code: 13,
   })
   expect(calls).toEqual([])
+})
+
+test('requests and options that handles do not validate again are in their normal form', async () => {
+  const log = { calls: [] as unknown[] }
+  const bound = bindToTable(bindHandlers(handlers, log), 'u')
+  await bound.countTableRows({ id: ['t'] })
+  await bound.countTableRows({ id: ['t'] }, {})
+  const [, first, , second] = log.calls
+  expect(first).toBe(second)
+  expect(normalForms.has(first as object)).toBe(true)
+  expect(first).toStrictEqual(parse(serverCallShape, { table: 'u' }, 'countTableRows'))
+  const table = new Table(bindHandlers(handlers, log), ['a', 't'], { uuid: 'u', takesPlainRows: true })
+  log.calls.length = 0
+  await table.add([{ x: 1 }])
+  const [request, , options] = log.calls
+  expect(normalForms.has(request as object)).toBe(true)
+  expect(request).toStrictEqual(parse(operations.insertIntoTable.request, request, 'insertIntoTable'))
+  expect(options).toStrictEqual({ table: 'u' })
 })

@@ -1,0 +1,36 @@
+import { describe, expect, test } from 'vitest'
+import { newTable, withVersion } from '../../src/catalog/state.js'
+import { decideUpdateTag } from '../../src/catalog/tags.js'
+import { appendedRows, buildChange } from '../../src/write/build-change.js'
+
+const next = { row: 70, frag: 4, field: 3 }
+const head = withVersion(newTable('u', ['t'], {}), 'sheaf', 5, {
+  next,
+  schemaId: 2,
+  start: 1,
+  changes: [],
+  fragments: 3,
+})
+const tagged = { ...head, tags: head.tags.set('prod', 5) }
+
+/** The value after a reader parsed its text. `toStrictEqual` tells undefined from absent, and -0 from 0. */
+const parsed = (value: unknown) => JSON.parse(JSON.stringify(value))
+
+describe('the change of an append of one blob', () => {
+  const change = appendedRows(head, 6, 100, [1, 2], 8)
+
+  test('is the one that is built from its parts', () => {
+    const draft = { rows: 6, content: { blob: new Uint8Array(100) }, zones: new Map() }
+    const built = buildChange(head, { kind: 'append', drafts: [draft], fields: [1, 2] }, 8)
+    expect(JSON.stringify(change)).toBe(JSON.stringify(built.change))
+  })
+
+  test('equals the change that a reader parses, so it is not parsed', () => {
+    expect(change).toStrictEqual(parsed(change))
+  })
+})
+
+test('the operation that moves a tag equals the one that a reader parses', () => {
+  const op = decideUpdateTag(tagged, 'prod', 5)
+  expect(op).toStrictEqual(parsed(op))
+})
