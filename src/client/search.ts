@@ -15,6 +15,7 @@ import {
   type Operations,
   type Request,
 } from '../protocol/calls.js'
+import type { DirectRead } from '../protocol/direct-reads.js'
 import type { Parameters } from '../protocol/parameters.js'
 import { parse } from '../protocol/parse.js'
 import { queryRequest } from '../protocol/query-shapes.js'
@@ -33,12 +34,13 @@ import {
 import type { SqlFragment } from '../sql/syntax/sql-fragment.js'
 import { type ColumnCondition, conditionFrom } from './column-fragments.js'
 import type { FuseRows } from './custom-fusion.js'
+import { directReadOf } from './direct-rows.js'
 import { filterFields } from './filter-fields.js'
 import { fullTextField, type TextQuery, textShape } from './full-text.js'
 import { importReplies } from './import-replies.js'
 import type { OpenQuery, OwnSql } from './join-conditions.js'
 import { type Order, orderFields } from './order-keys.js'
-import { PreparedQuery } from './prepared-query.js'
+import { PreparedQuery, type ReadDirectly } from './prepared-query.js'
 import type {
   Cell,
   Computed,
@@ -529,6 +531,8 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   ): Promise<RowsAs<S, O>[]>
   async toArray(given: RowsOptions = {}): Promise<object[]> {
     const options = withInt64(parse(rowsShape, given, 'toArray'), this.#steps.int64)
+    const rows = this.#directly(this.#directRead(), this.#request.parameters, options)
+    if (rows !== null) return rows
     const call = callOptions(options)
     const { fuse } = this.#steps
     if (fuse !== undefined) {
@@ -548,8 +552,27 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   ): Promise<RowsAs<S, O> | null>
   async first(given: RowsOptions = {}): Promise<object | null> {
     const options = parse(rowsShape, given, 'first')
-    const [row = null] = await this.limit(Math.min(1, this.#request.k ?? 1)).toArray(options)
+    const own = withInt64(options, this.#steps.int64)
+    const rows = this.#directly(this.#directRead(), this.#request.parameters, own, 1)
+    const [row = null] = rows ?? (await this.limit(Math.min(1, this.#request.k ?? 1)).toArray(options))
     return row
+  }
+
+  #directRead(): DirectRead | null {
+    const { own, fuse } = this.#steps
+    return own.length > 0 || fuse !== undefined ? null : directReadOf(this.#operations, this.#request)
+  }
+
+  /** Read the rows with these values of parameters directly. Null: the query must be sent as a request. */
+  #directly(
+    read: DirectRead | null,
+    values: unknown,
+    { int64, vectors, signal }: RowsOptions,
+    most = Number.POSITIVE_INFINITY,
+  ): object[] | null {
+    if (read === null || signal !== undefined) return null
+    const { offset = 0, k = most } = this.#request
+    return read.rows(values, { offset, limit: Math.min(k, most), int64, vectors })
   }
 
   /**
@@ -698,7 +721,12 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   prepare<P extends Parameters = Parameters>(): PreparedQuery<R, P> {
     if (this.#steps.fuse !== undefined) throw onlyRows()
     let open: OpenQuery | null = null
-    return new PreparedQuery<R, P>(values => {
+    let read: DirectRead | null = null
+    const directly: ReadDirectly = (values, options, limit) => {
+      read ??= this.#directRead()
+      return this.#directly(read, values, withInt64(options, this.#steps.int64), limit)
+    }
+    return new PreparedQuery<R, P>(directly, values => {
       if (Array.isArray(values) && values.length === 0) return this
       const { own } = this.#steps
       if (own.length === 0 && this.#request.parameters === undefined)

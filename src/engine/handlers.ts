@@ -11,11 +11,13 @@ import {
   type Handlers,
   type Operations,
 } from '../protocol/calls.js'
+import { directReads } from '../protocol/direct-reads.js'
 import { type OperationName, operationNames, operations } from '../protocol/operations.js'
 import { AlreadyCommitted, checkKey } from '../root/commit.js'
 import type { Engine } from '../root/engine.js'
 import { withRoot } from '../root/locations.js'
 import { fetchTableBlobs } from './blobs.js'
+import { EngineReads } from './direct-reads.js'
 import { describeTableIndexStats, listTableIndices } from './index-records.js'
 import { getTableLsmStats, getTableLsmWriteSpec, prewarmTable, prewarmTableIndex } from './lance.js'
 import { checkNamed, finaliseEntry } from './lance-versions.js'
@@ -151,7 +153,7 @@ type Guard = (name: OperationName, request: unknown, options: HandlerOptions) =>
 
 /** Bind the operations to a root. `guard`: checks each call. Calls with a guard do not replay idempotency keys. */
 export function bindOperations(engine: Engine, guard?: Guard): Operations {
-  if (guard === undefined) return bindHandlers(replayingHandlers, engine)
+  if (guard === undefined) return withDirectReads(bindHandlers(replayingHandlers, engine), engine)
   const guarded = Object.entries(handlers).map(([name, handler]) => {
     if (handler === 'unsupported') return [name, handler]
     const call = async (to: Engine, request: unknown, ...rest: unknown[]) => {
@@ -160,7 +162,14 @@ export function bindOperations(engine: Engine, guard?: Guard): Operations {
     }
     return [name, call]
   })
-  return bindHandlers(Object.fromEntries(guarded) as Handlers<Engine>, engine)
+  return withDirectReads(bindHandlers(Object.fromEntries(guarded) as Handlers<Engine>, engine), engine)
+}
+
+/** Add direct reads, if the newest state can be known without waiting. A transaction reads its own changes instead. */
+function withDirectReads(bound: Operations, engine: Engine): Operations {
+  return engine.root.current === undefined
+    ? bound
+    : Object.assign(bound, { [directReads]: new EngineReads(engine) })
 }
 
 /** Return a guard that refuses every write. */

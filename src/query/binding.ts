@@ -8,7 +8,7 @@ import type { QueryRequest } from '../protocol/query-shapes.js'
 import type * as bind from '../sql/binding/bind.js'
 
 /** The functions that bind expressions. */
-export type Binding = Pick<typeof bind, 'bindFilter' | 'bindExpression' | 'bindCondition'>
+export type Binding = Pick<typeof bind, 'bindFilter' | 'bindExpression' | 'bindCondition' | 'parseFilter'>
 
 /** Load the binder. */
 export const binding = lazyImport(() => import('../sql/binding/bind.js'))

@@ -23,6 +23,11 @@ export interface Root {
   /** The newest slot in `state`. */
   readonly head: number
   refresh(signal?: AbortSignal): Promise<CatalogState>
+  /**
+   * Return the newest state, if it is certain without waiting that no process has committed a newer one. Otherwise
+   * return null. Absent: callers must use `refresh`.
+   */
+  current?(): CatalogState | null
   /** Commits an entry, like `Committer.commit`. */
   readonly commit: CatalogCommit
 }
