@@ -1,6 +1,6 @@
 /** Calls that follow a table when it is renamed. */
 import type { CallOptions, Operations } from '../protocol/calls.js'
-import { type DirectForm, directReads } from '../protocol/direct-reads.js'
+import { type DirectQuery, directReads } from '../protocol/direct-reads.js'
 import { operationNames, operations } from '../protocol/operations.js'
 
 /** Bind the operations to the table `uuid`, so that calls follow a rename. */
@@ -17,6 +17,6 @@ export function bindToTable(named: Operations, uuid: string): Operations {
     ]
   })
   const direct = named[directReads]
-  const reads = direct && { [directReads]: { prepare: (form: DirectForm) => direct.prepare(form, uuid) } }
+  const reads = direct && { [directReads]: { prepare: (query: DirectQuery) => direct.prepare(query, uuid) } }
   return Object.assign(Object.fromEntries(bound) as Operations, reads)
 }

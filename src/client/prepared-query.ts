@@ -19,10 +19,14 @@ interface Runnable {
 }
 
 /**
- * Reads the rows with the values of a call without a request. `limit`: default is the limit of the query. Returns null
- * if the query must be run.
+ * Reads the rows with the values of a call without a request. `most`: maximum number of rows; default: the limit of the
+ * query. Returns null or undefined if the query must be run.
  */
-export type ReadDirectly = (values: Parameters, options: RowsOptions, limit?: number) => object[] | null
+export type ReadDirectly = (
+  values: Parameters,
+  options: RowsOptions,
+  most?: number,
+) => object[] | null | undefined
 
 /**
  * A query whose values are given when it runs. `R` is the type of its rows, `P` the type of the values: an array for `?`
@@ -51,10 +55,9 @@ export class PreparedQuery<out R extends object, in P extends Parameters> {
     values: Q,
     options: O,
   ): Promise<RowsAs<S, O>[]>
-  async all(values: P, given: RowsOptions = {}): Promise<object[]> {
-    const options = parse(rowsShape, given, 'all')
-    const rows = this.#directly(values, options)
-    if (rows !== null) return rows
+  async all(values: P, options: RowsOptions = {}): Promise<object[]> {
+    const rows = this.#directly(values, parse(rowsShape, options, 'all'))
+    if (rows != null) return rows
     return whenResolved(this.#queryWith('all', values), query => query.toArray(options))
   }
 
@@ -65,10 +68,9 @@ export class PreparedQuery<out R extends object, in P extends Parameters> {
     values: Q,
     options: O,
   ): Promise<RowsAs<S, O> | null>
-  async first(values: P, given: RowsOptions = {}): Promise<object | null> {
-    const options = parse(rowsShape, given, 'first')
-    const rows = this.#directly(values, options, 1)
-    if (rows !== null) return rows[0] ?? null
+  async first(values: P, options: RowsOptions = {}): Promise<object | null> {
+    const rows = this.#directly(values, parse(rowsShape, options, 'first'), 1)
+    if (rows != null) return rows[0] ?? null
     return whenResolved(this.#queryWith('first', values), query => query.first(options))
   }
 

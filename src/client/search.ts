@@ -15,7 +15,7 @@ import {
   type Operations,
   type Request,
 } from '../protocol/calls.js'
-import type { DirectRead } from '../protocol/direct-reads.js'
+import { type DirectRead, directReads } from '../protocol/direct-reads.js'
 import type { Parameters } from '../protocol/parameters.js'
 import { parse } from '../protocol/parse.js'
 import { queryRequest } from '../protocol/query-shapes.js'
@@ -34,7 +34,6 @@ import {
 import type { SqlFragment } from '../sql/syntax/sql-fragment.js'
 import { type ColumnCondition, conditionFrom } from './column-fragments.js'
 import type { FuseRows } from './custom-fusion.js'
-import { directReadOf } from './direct-rows.js'
 import { filterFields } from './filter-fields.js'
 import { fullTextField, type TextQuery, textShape } from './full-text.js'
 import { importReplies } from './import-replies.js'
@@ -531,8 +530,8 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   ): Promise<RowsAs<S, O>[]>
   async toArray(given: RowsOptions = {}): Promise<object[]> {
     const options = withInt64(parse(rowsShape, given, 'toArray'), this.#steps.int64)
-    const rows = this.#directly(this.#directRead(), this.#request.parameters, options)
-    if (rows !== null) return rows
+    const rows = this.#directRead()?.rows(this.#request.parameters, this.#request, options)
+    if (rows != null) return rows
     const call = callOptions(options)
     const { fuse } = this.#steps
     if (fuse !== undefined) {
@@ -551,28 +550,16 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     options: O,
   ): Promise<RowsAs<S, O> | null>
   async first(given: RowsOptions = {}): Promise<object | null> {
-    const options = parse(rowsShape, given, 'first')
-    const own = withInt64(options, this.#steps.int64)
-    const rows = this.#directly(this.#directRead(), this.#request.parameters, own, 1)
+    const options = withInt64(parse(rowsShape, given, 'first'), this.#steps.int64)
+    const rows = this.#directRead()?.rows(this.#request.parameters, this.#request, options, 1)
     const [row = null] = rows ?? (await this.limit(Math.min(1, this.#request.k ?? 1)).toArray(options))
     return row
   }
 
-  #directRead(): DirectRead | null {
+  /** Return a reader of the rows that needs no request. Null or undefined: the query must be sent as a request. */
+  #directRead(): DirectRead | null | undefined {
     const { own, fuse } = this.#steps
-    return own.length > 0 || fuse !== undefined ? null : directReadOf(this.#operations, this.#request)
-  }
-
-  /** Read the rows with these values of parameters directly. Null: the query must be sent as a request. */
-  #directly(
-    read: DirectRead | null,
-    values: unknown,
-    { int64, vectors, signal }: RowsOptions,
-    most = Number.POSITIVE_INFINITY,
-  ): object[] | null {
-    if (read === null || signal !== undefined) return null
-    const { offset = 0, k = most } = this.#request
-    return read.rows(values, { offset, limit: Math.min(k, most), int64, vectors })
+    return own.length > 0 || fuse !== undefined ? null : this.#operations[directReads]?.prepare(this.#request)
   }
 
   /**
@@ -721,10 +708,10 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   prepare<P extends Parameters = Parameters>(): PreparedQuery<R, P> {
     if (this.#steps.fuse !== undefined) throw onlyRows()
     let open: OpenQuery | null = null
-    let read: DirectRead | null = null
-    const directly: ReadDirectly = (values, options, limit) => {
+    let read: DirectRead | null | undefined = null
+    const directly: ReadDirectly = (values, options, most) => {
       read ??= this.#directRead()
-      return this.#directly(read, values, withInt64(options, this.#steps.int64), limit)
+      return read?.rows(values, this.#request, withInt64(options, this.#steps.int64), most)
     }
     return new PreparedQuery<R, P>(directly, values => {
       if (Array.isArray(values) && values.length === 0) return this

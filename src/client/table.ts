@@ -6,6 +6,7 @@ import type { Token } from '../indexes/text/analysis/analyzer.js'
 import { lazyImport } from '../lazy-import.js'
 import { refuseArray, takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callFields, callShape, type Operations, type Reply } from '../protocol/calls.js'
+import { directReads } from '../protocol/direct-reads.js'
 import type { Parameters } from '../protocol/parameters.js'
 import { parse } from '../protocol/parse.js'
 import { mergeInsertRequest } from '../protocol/row-shapes.js'
@@ -529,6 +530,9 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
       return this.#operations.countTableRows(all, call)
     }
     const { filter, ...values } = filterFields('countRows', predicate, parameters)
+    const read = this.#operations[directReads]?.prepare({ ...all, filter })
+    const count = read?.count(values.parameters, call)
+    if (count != null) return count
     return this.#operations.countTableRows({ ...all, predicate: filter, ...values }, call)
   }
 

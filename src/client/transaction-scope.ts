@@ -5,7 +5,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { invalidInput, type SheafError } from '../errors.js'
 import type { Operations } from '../protocol/calls.js'
-import { type DirectForm, type DirectRead, type DirectReads, directReads } from '../protocol/direct-reads.js'
+import { type DirectReads, directReads } from '../protocol/direct-reads.js'
 import { idText } from '../protocol/identifiers.js'
 
 /** Return the error for a transaction whose function ends while one of its calls is running. */
@@ -73,14 +73,15 @@ export class TransactionScope {
   /** Wrap direct reads, so that calls inside a transaction are sent as requests, which `guard` refuses. */
   #guardReads(direct: DirectReads): DirectReads {
     return {
-      prepare: (form: DirectForm, table?: string): DirectRead | null => {
-        const read = direct.prepare(form, table)
-        if (read === null) return null
-        const isRefused = () => this.errorInside(form.id) !== null
-        return {
-          rows: (values, window) => (isRefused() ? null : read.rows(values, window)),
-          count: values => (isRefused() ? null : read.count(values)),
-        }
+      prepare: (query, table) => {
+        const read = direct.prepare(query, table)
+        const isRefused = () => this.errorInside(query.id) !== null
+        return (
+          read && {
+            rows: (...args) => (isRefused() ? null : read.rows(...args)),
+            count: (...args) => (isRefused() ? null : read.count(...args)),
+          }
+        )
       },
     }
   }

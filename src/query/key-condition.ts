@@ -117,6 +117,10 @@ function keyOfValue(value: unknown, type: DataType): Key | null {
       : [0, 2 ** type.bits]
     return value >= least && value < greatest ? value : null
   }
+  // A double represents a safe integer exactly.
+  if (type.kind === 'float' && type.bits === 64 && Number.isSafeInteger(value) && !Object.is(value, -0)) {
+    return value as number
+  }
   if (type.kind === 'int' && typeof value === 'bigint') {
     const [least, greatest] = integerRange(type)!
     return value >= least && value <= greatest ? keyOf(type, value) : null
