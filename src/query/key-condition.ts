@@ -118,8 +118,9 @@ function keyOfValue(value: unknown, type: DataType): Key | null {
     return value >= least && value < greatest ? value : null
   }
   // A double represents a safe integer exactly.
-  if (type.kind === 'float' && type.bits === 64 && Number.isSafeInteger(value) && !Object.is(value, -0)) {
-    return value as number
+  if (type.kind === 'float' && type.bits === 64 && (typeof value === 'number' || typeof value === 'bigint')) {
+    const number = Number(value)
+    if (Number.isSafeInteger(number) && !Object.is(number, -0)) return number
   }
   if (type.kind === 'int' && typeof value === 'bigint') {
     const [least, greatest] = integerRange(type)!

@@ -309,7 +309,7 @@ class RowsOfVersion implements InlineRows {
   }
 
   seek(key: Scalar, { fragments, offsets }: FoundRows): void {
-    const known = this.#entries.get(mapKey(key))
+    const known = this.#entries.size === 0 ? undefined : this.#entries.get(mapKey(key))
     if (known === undefined) return
     const all = Array.isArray(known) ? (known as readonly Entry[]) : [known as Entry]
     for (const entry of all) {

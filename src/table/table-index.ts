@@ -15,7 +15,6 @@ import type { StoredRuns } from '../manifest/stored-runs.js'
 import type { CoverItem, IndexSegment, TableIndex } from '../manifest/table-index.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import { type MaybePromise, runAll, runTask, type Task, wait, whenResolved } from '../primitives/task.js'
 import type { Scalar } from '../sql/values/scalar.js'
@@ -169,7 +168,8 @@ class TableIndexReader implements IndexReader {
       if (opened === undefined || opened instanceof Promise || opened.seek === undefined) return false
       const ordinals: number[] = []
       if (!opened.seek(key, ordinals)) return false
-      for (const ordinal of ordinals) {
+      for (let i = 0; i < ordinals.length; i++) {
+        const ordinal = ordinals[i]!
         const item = itemOf(items, ordinal)
         if (item === undefined) continue
         if (item.gone !== undefined) return false
@@ -352,7 +352,13 @@ class StoredSegment implements SegmentFile {
 
 /** Return the item of a row mapping that has a row of the segment. Undefined if no item has it. */
 function itemOf(items: readonly CoverItem[], ordinal: number): CoverItem | undefined {
-  const item = items[partitionPoint(items.length, i => items[i]!.first <= ordinal) - 1]
+  let [low, high] = [0, items.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (items[middle]!.first <= ordinal) low = middle + 1
+    else high = middle
+  }
+  const item = items[low - 1]
   return item !== undefined && ordinal < item.first + item.count ? item : undefined
 }
 
