@@ -7,6 +7,7 @@
  * adds only its new rows. A lookup keeps the rows that exist in the version that is read.
  */
 import type { Column } from '../arrow/column.js'
+import { columnBytes } from '../arrow/layout.js'
 import type { SlotReader } from '../commit/slots.js'
 import { type DataFile, type Fragment, fileKey, type Layout } from '../manifest/layout.js'
 import type { TableField } from '../manifest/table-schema.js'
@@ -20,9 +21,9 @@ import { fileOf } from './file-of.js'
 import type { FoundRows, IndexReader } from './table-index.js'
 import type { TableSource } from './table-source.js'
 
-/** Maximum number of rows in all maps of a root. */
-const rowsMax = 128 * 1024
-/** Approximate bytes of a row in a map. */
+/** Maximum bytes of all maps of a root. At most an eighth of the memory budget is used, too. */
+const bytesMax = 32 * 1024 * 1024
+/** Approximate bytes of a row in a map, without its value. */
 const rowBytes = 200
 /** Maximum number of columns with a map in a root. */
 const columnsMax = 32
@@ -75,8 +76,8 @@ export interface InlineRows {
 
 /** The maps of all tables of a root. */
 class Maps {
-  /** Number of rows in all maps. */
-  rows = 0
+  /** Approximate bytes of all maps. */
+  bytes = 0
   readonly #maps = new Map<string, ValueMap>()
 
   /** Return the map of a column. The least recently used map is removed if there are too many. */
@@ -168,9 +169,9 @@ interface Checked {
 class ValueMap {
   readonly #maps: Maps
   #entries = new Map<MapKey, Entry | Entry[]>()
-  /** By fragment id: the file with the column whose values are in the map, and the number of rows. */
-  readonly #added = new Map<number, { readonly file: DataFile; readonly rows: number }>()
-  #rows = 0
+  /** By fragment id: the file with the column whose values are in the map, and their approximate bytes. */
+  readonly #added = new Map<number, { readonly file: DataFile; readonly bytes: number }>()
+  #bytes = 0
   #isDropped = false
   /** The newest version that was checked. */
   #last: Checked | null = null
@@ -179,9 +180,9 @@ class ValueMap {
     this.#maps = maps
   }
 
-  /** Stop counting the rows of this map. Running calls may still use the map. */
+  /** Stop counting the bytes of this map. Running calls may still use the map. */
   drop(): void {
-    this.#maps.rows -= this.#rows
+    this.#maps.bytes -= this.#bytes
     this.#isDropped = true
   }
 
@@ -228,9 +229,9 @@ class ValueMap {
     if (file !== undefined && isSame(this.#added.get(id)?.file, file)) return inMap
     if (index.covered(fragment).isAll) return covered
     if (file === undefined || !('slot' in file)) return other
-    const isFull =
-      this.#maps.rows + rows > rowsMax || !memory.canHold(4 * rowBytes * (this.#maps.rows + rows))
-    if (isFull) return other
+    // The bytes of all columns of the rows are an upper bound for those of the values.
+    const bytes = this.#maps.bytes + rowBytes * rows + file.bytes
+    if (bytes > bytesMax || !memory.canHold(4 * bytes)) return other
     const part = { fragment, batch: 0, first: 0, rows }
     const { column } = yield* wait(reader.column(part, field, pacer.signal))
     if (!isSame(this.#added.get(id)?.file, file)) this.#add(fragment, file, column)
@@ -247,13 +248,14 @@ class ValueMap {
       else if (Array.isArray(known)) known.push(entry)
       else this.#entries.set(key, [known, entry])
     }
-    this.#added.set(id, { file, rows: rows + (this.#added.get(id)?.rows ?? 0) })
-    this.#count(rows)
+    const bytes = rowBytes * rows + columnBytes(column)
+    this.#added.set(id, { file, bytes: bytes + (this.#added.get(id)?.bytes ?? 0) })
+    this.#count(bytes)
   }
 
   #count(more: number): void {
-    this.#rows += more
-    if (!this.#isDropped) this.#maps.rows += more
+    this.#bytes += more
+    if (!this.#isDropped) this.#maps.bytes += more
   }
 
   /** Remove the rows of fragments that the version of `reader` does not have. */
@@ -263,13 +265,13 @@ class ValueMap {
       const kept = (Array.isArray(known) ? known : [known]).filter(entry => isIn(reader, field, entry))
       if (kept.length > 0) entries.set(key, kept.length === 1 ? kept[0]! : kept)
     }
-    let rows = 0
+    let bytes = 0
     for (const [id, added] of this.#added) {
       if (reader.fragmentOf(id) === undefined) this.#added.delete(id)
-      else rows += added.rows
+      else bytes += added.bytes
     }
     this.#entries = entries
-    this.#count(rows - this.#rows)
+    this.#count(bytes - this.#bytes)
   }
 }
 
