@@ -15,6 +15,8 @@ const shape = { dim: 128, batchRows: 10_000 } as const
 interface Parameters {
   readonly rows: number
   readonly fragments: number
+  /** Number of commits of one row each that a table consists of. */
+  readonly commits: number
   /** Number of rows of a merge. The table already has half of them. */
   readonly merged: number
   readonly rounds: number
@@ -24,9 +26,9 @@ export const bench: Bench<Parameters> = {
   name: 'mutate',
   question:
     'what do updates, deletes and merges cost, and does changing one row cost more with many fragments?',
-  small: { rows: 4_000, fragments: 20, merged: 100, rounds: 2 },
-  full: { rows: 1_000_000, fragments: 500, merged: 10_000, rounds: 15 },
-  async run({ rows, fragments, merged, rounds }) {
+  small: { rows: 4_000, fragments: 20, commits: 40, merged: 100, rounds: 2 },
+  full: { rows: 1_000_000, fragments: 500, commits: 10_000, merged: 10_000, rounds: 15 },
+  async run({ rows, fragments, commits, merged, rounds }) {
     const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
     const ns = await connect(folder, { maintenance: { compact: false } })
     try {
@@ -41,6 +43,7 @@ export const bench: Bench<Parameters> = {
         await single('delete one row', { one, many }, rows, rounds, async (table, id) => {
           return (await table.delete('id = ?', [id])).rows
         }),
+        await smallCommits(ns, commits, rounds),
         await bulk(ns, one, rows, merged, rounds),
       ]
     } finally {
@@ -77,6 +80,23 @@ async function single(
   const title_ = `${title} of ${rows} x 128 f32, id, text`
   const contestants = [contestant('1 fragment', one), contestant('many fragments', many)]
   return gapped(await race({ title: title_, contestants, rounds: 4 * rounds }), contestants)
+}
+
+/** Change single rows of a table that consists of commits of one row each, which no compaction has joined. */
+async function smallCommits(ns: Namespace, commits: number, rounds: number): Promise<CaseResult> {
+  const table = await ns.createTable('small', [{ id: 0, text: 'the text of row 0' }])
+  for (let id = 1; id < commits; id++) await table.add([{ id, text: `the text of row ${id}` }])
+  const random = seededRandom(commits)
+  const drawn = () => Math.floor(random() * commits)
+  let i = 0
+  const contestants: Contestant[] = [
+    {
+      name: 'update',
+      run: async () => (await table.update({ text: `changed ${i++}` }, 'id = ?', [drawn()])).rows,
+    },
+    { name: 'get', run: async () => (await table.get(drawn())) !== null },
+  ]
+  return race({ title: `one row of ${commits} commits of one row`, contestants, rounds: 4 * rounds })
 }
 
 async function bulk(

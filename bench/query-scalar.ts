@@ -79,12 +79,18 @@ async function fewRows(
   const oneOf = (from: Pick<Table, 'query'>) => async (id: number) => {
     return (await from.query().where('id = ?', [id]).select(['id', 'text']).toArray())[0]
   }
+  const prepared = (from: Pick<Table, 'prepare'>) => {
+    const byId = from.prepare(query => query.where('id = ?').select(['id', 'text']))
+    return async (id: number) => (await byId.all([id]))[0]
+  }
   const one = await race({
     title: `${queries} x one row of ${rows} by its key`,
     contestants: [
       perQuery('Map', async id => ({ ...map.get(id)! })),
       perQuery('snapshot', oneOf(pinned)),
+      perQuery('snapshot, prepared', prepared(pinned)),
       perQuery('newest version', oneOf(table)),
+      perQuery('newest version, prepared', prepared(table)),
     ],
     rounds,
     // Warm up until V8 has compiled the code that runs a hundred times per round.

@@ -136,7 +136,7 @@ export function batchToRows(batch: Batch, options: ReadOptions = {}): Record<str
 }
 
 /** Set an own property. An assignment to `__proto__`, which is a valid column name, would set the prototype instead. */
-function setOwn(target: Record<string, unknown>, name: string, value: unknown): void {
+export function setOwn(target: Record<string, unknown>, name: string, value: unknown): void {
   if (name !== '__proto__') target[name] = value
   else Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
 }

@@ -5,8 +5,9 @@ import { type MaybePromise, whenResolved } from '../primitives/task.js'
 import { takeNoMore } from '../protocol/arguments.js'
 import type { CallOptions } from '../protocol/calls.js'
 import { type Parameters, writeParameters } from '../protocol/parameters.js'
+import { parse } from '../protocol/parse.js'
 import type { RowsAs } from './row-types.js'
-import type { RowsOptions } from './rows-options.js'
+import { type RowsOptions, rowsShape } from './rows-options.js'
 
 type Values = ReturnType<typeof writeParameters>
 
@@ -18,6 +19,16 @@ interface Runnable {
 }
 
 /**
+ * Reads the rows with the values of a call without a request. `most`: maximum number of rows; default: the limit of the
+ * query. Returns null or undefined if the query must be run.
+ */
+export type ReadDirectly = (
+  values: Parameters,
+  options: RowsOptions,
+  most?: number,
+) => object[] | null | undefined
+
+/**
  * A query whose values are given when it runs. `R` is the type of its rows, `P` the type of the values: an array for `?`
  * and `$1`, or an object for `:name`. Each call reads the newest version of the table, or the version of the handle that
  * prepared the query.
@@ -25,10 +36,12 @@ interface Runnable {
  * Each method throws what `Search.toArray` throws, and `InvalidInput` for a missing or surplus value.
  */
 export class PreparedQuery<out R extends object, in P extends Parameters> {
+  readonly #directly: ReadDirectly
   readonly #withValues: (values: Values) => MaybePromise<Runnable>
 
   /** `withValues` returns the query with the values of a call. */
-  constructor(withValues: (values: Values) => MaybePromise<Runnable>) {
+  constructor(directly: ReadDirectly, withValues: (values: Values) => MaybePromise<Runnable>) {
+    this.#directly = directly
     this.#withValues = withValues
   }
 
@@ -43,6 +56,8 @@ export class PreparedQuery<out R extends object, in P extends Parameters> {
     options: O,
   ): Promise<RowsAs<S, O>[]>
   async all(values: P, options: RowsOptions = {}): Promise<object[]> {
+    const rows = this.#directly(values, parse(rowsShape, options, 'all'))
+    if (rows != null) return rows
     return whenResolved(this.#queryWith('all', values), query => query.toArray(options))
   }
 
@@ -54,6 +69,8 @@ export class PreparedQuery<out R extends object, in P extends Parameters> {
     options: O,
   ): Promise<RowsAs<S, O> | null>
   async first(values: P, options: RowsOptions = {}): Promise<object | null> {
+    const rows = this.#directly(values, parse(rowsShape, options, 'first'), 1)
+    if (rows != null) return rows[0] ?? null
     return whenResolved(this.#queryWith('first', values), query => query.first(options))
   }
 

@@ -15,6 +15,7 @@ import {
   type Operations,
   type Request,
 } from '../protocol/calls.js'
+import { type DirectRead, directReads } from '../protocol/direct-reads.js'
 import type { Parameters } from '../protocol/parameters.js'
 import { parse } from '../protocol/parse.js'
 import { queryRequest } from '../protocol/query-shapes.js'
@@ -38,7 +39,7 @@ import { fullTextField, type TextQuery, textShape } from './full-text.js'
 import { importReplies } from './import-replies.js'
 import type { OpenQuery, OwnSql } from './join-conditions.js'
 import { type Order, orderFields } from './order-keys.js'
-import { PreparedQuery } from './prepared-query.js'
+import { PreparedQuery, type ReadDirectly } from './prepared-query.js'
 import type {
   Cell,
   Computed,
@@ -529,6 +530,8 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   ): Promise<RowsAs<S, O>[]>
   async toArray(given: RowsOptions = {}): Promise<object[]> {
     const options = withInt64(parse(rowsShape, given, 'toArray'), this.#steps.int64)
+    const rows = this.#directRead()?.rows(this.#request.parameters, this.#request, options)
+    if (rows != null) return rows
     const call = callOptions(options)
     const { fuse } = this.#steps
     if (fuse !== undefined) {
@@ -547,9 +550,16 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     options: O,
   ): Promise<RowsAs<S, O> | null>
   async first(given: RowsOptions = {}): Promise<object | null> {
-    const options = parse(rowsShape, given, 'first')
-    const [row = null] = await this.limit(Math.min(1, this.#request.k ?? 1)).toArray(options)
+    const options = withInt64(parse(rowsShape, given, 'first'), this.#steps.int64)
+    const rows = this.#directRead()?.rows(this.#request.parameters, this.#request, options, 1)
+    const [row = null] = rows ?? (await this.limit(Math.min(1, this.#request.k ?? 1)).toArray(options))
     return row
+  }
+
+  /** Return a reader of the rows that needs no request. Null or undefined: the query must be sent as a request. */
+  #directRead(): DirectRead | null | undefined {
+    const { own, fuse } = this.#steps
+    return own.length > 0 || fuse !== undefined ? null : this.#operations[directReads]?.prepare(this.#request)
   }
 
   /**
@@ -698,7 +708,12 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   prepare<P extends Parameters = Parameters>(): PreparedQuery<R, P> {
     if (this.#steps.fuse !== undefined) throw onlyRows()
     let open: OpenQuery | null = null
-    return new PreparedQuery<R, P>(values => {
+    let read: DirectRead | null | undefined = null
+    const directly: ReadDirectly = (values, options, most) => {
+      read ??= this.#directRead()
+      return read?.rows(values, this.#request, withInt64(options, this.#steps.int64), most)
+    }
+    return new PreparedQuery<R, P>(directly, values => {
       if (Array.isArray(values) && values.length === 0) return this
       const { own } = this.#steps
       if (own.length === 0 && this.#request.parameters === undefined)

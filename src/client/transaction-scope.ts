@@ -5,6 +5,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { invalidInput, type SheafError } from '../errors.js'
 import type { Operations } from '../protocol/calls.js'
+import { type DirectReads, directReads } from '../protocol/direct-reads.js'
 import { idText } from '../protocol/identifiers.js'
 
 /** Return the error for a transaction whose function ends while one of its calls is running. */
@@ -64,7 +65,25 @@ export class TransactionScope {
         return error === null ? call(...args) : Promise.reject(error)
       },
     ])
-    return Object.fromEntries(guarded) as Operations
+    const direct = target[directReads]
+    const reads = direct && { [directReads]: this.#guardReads(direct) }
+    return Object.assign(Object.fromEntries(guarded) as Operations, reads)
+  }
+
+  /** Wrap direct reads, so that calls inside a transaction are sent as requests, which `guard` refuses. */
+  #guardReads(direct: DirectReads): DirectReads {
+    return {
+      prepare: (query, table) => {
+        const read = direct.prepare(query, table)
+        const isRefused = () => this.errorInside(query.id) !== null
+        return (
+          read && {
+            rows: (...args) => (isRefused() ? null : read.rows(...args)),
+            count: (...args) => (isRefused() ? null : read.count(...args)),
+          }
+        )
+      },
+    }
   }
 }
 

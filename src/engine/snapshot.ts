@@ -45,6 +45,10 @@ class FrozenRoot implements Root {
     return this.state
   }
 
+  current(): CatalogState | null {
+    return this.#closed ? null : this.state
+  }
+
   async commit(): Promise<never> {
     assert(false, 'no handler that writes is bound to a snapshot')
   }

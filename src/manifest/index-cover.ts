@@ -1,5 +1,6 @@
 /** Determines which rows the segments of an index cover at a version. */
-import { columnFile, type Fragment, type Layout } from './layout.js'
+import { FragmentsById } from './fragments-by-id.js'
+import { columnFile, type Layout } from './layout.js'
 import type { CoverItem, IndexSegment, TableIndex } from './table-index.js'
 import { columnOfField } from './table-schema.js'
 
@@ -17,7 +18,7 @@ export interface CoveredSegment {
 export function coverAt(
   { segments, field }: Pick<TableIndex, 'segments' | 'field'>,
   { schema }: Pick<Layout, 'schema'>,
-  fragments: ReadonlyMap<number, Fragment>,
+  fragments: Pick<FragmentsById, 'get'>,
 ): readonly CoveredSegment[] {
   const column = columnOfField(schema, field)!.id
   return segments.map(segment => ({
@@ -30,6 +31,6 @@ export function coverAt(
 }
 
 /** Return the fragments of a version by id. */
-export function fragmentsById({ fragments }: Pick<Layout, 'fragments'>): ReadonlyMap<number, Fragment> {
-  return new Map(fragments.map(fragment => [fragment.id, fragment]))
+export function fragmentsById({ fragments }: Pick<Layout, 'fragments'>): FragmentsById {
+  return FragmentsById.of(fragments)
 }

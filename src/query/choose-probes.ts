@@ -46,15 +46,23 @@ interface Scanned {
  */
 export function* offersFor(
   filter: BoundExpression,
-  { indexes, liveRows }: Pick<TableReader, 'indexes' | 'liveRows'>,
+  { indexes, inlineIndexes, liveRows }: Pick<TableReader, 'indexes' | 'inlineIndexes' | 'liveRows'>,
   pacer: Pacer,
 ): Task<readonly Offer[]> {
+  const { conjuncts } = splitFilter(filter.expr, indexes, inlineIndexes)
+  const ofIndexes = conjuncts.filter(({ probes }) => !isOfInlineRows(probes))
+  // A lookup of inline rows returns all other rows too. So it would make the result of an index useless.
+  const wanted = ofIndexes.length > 0 ? ofIndexes : conjuncts.slice(0, 1)
   const offers: Offer[] = []
-  for (const conjunct of splitFilter(filter.expr, indexes).conjuncts) {
+  for (const conjunct of wanted) {
     const { estimate, cost } = yield* guess(conjunct.probes, liveRows, pacer)
     offers.push({ conjunct, estimate, cost })
   }
   return offers.sort((a, b) => a.estimate - b.estimate)
+}
+
+function isOfInlineRows(probes: Probes): boolean {
+  return probes.kind === 'probe' && probes.index.isOfInlineRows === true
 }
 
 function* guess(probes: Probes, total: number, pacer: Pacer): Task<Omit<Offer, 'conjunct'>> {

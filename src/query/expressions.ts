@@ -6,5 +6,5 @@ export {
   replaceNames,
   splitAggregates,
 } from '../sql/binding/aggregates.js'
-export { bindCondition, bindExpression, bindFilter } from '../sql/binding/bind.js'
+export { bindCondition, bindExpression, bindFilter, parseFilter } from '../sql/binding/bind.js'
 export { printBound } from '../sql/print.js'

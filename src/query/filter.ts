@@ -125,7 +125,7 @@ export function* choiceFor(
 ): Task<Choice | null> {
   const { reader } = source
   const { named, rest } = split
-  if (rest === null || reader.indexes.length === 0) return null
+  if (rest === null || (reader.indexes.length === 0 && reader.inlineIndexes.length === 0)) return null
   const { choose, offersFor } = yield* wait(choosing())
   const offers = yield* offersFor(rest, reader, pacer)
   if (offers.length === 0) return null
@@ -168,7 +168,7 @@ function* candidatesOf(source: RowSource, asked: Asked, pacer: Pacer): TaskStrea
   const first = from === 0 ? 0 : reader.fragmentAt(from)
   for (const fragment of candidateFragments(source, prepared, first, pacer)) {
     if (fragment instanceof Promise) yield fragment
-    else if (reader.liveBeforeFragment(fragment) >= until) return
+    else if (until < Number.POSITIVE_INFINITY && reader.liveBeforeFragment(fragment) >= until) return
     else yield* candidatesIn(source, fragment, prepared, asked, pacer)
   }
 }

@@ -6,10 +6,11 @@ import type { Fragment } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { RowSet } from '../primitives/row-set.js'
 import { runTask, type Task, wait } from '../primitives/task.js'
+import type { InlineRows } from '../table/inline-keys.js'
 import type { IndexReader } from '../table/table-index.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { Meter } from './meter.js'
-import { indexesOf, type Probes, printProbes } from './probes.js'
+import { indexesOf, membersOf, type Probes, printProbes } from './probes.js'
 
 /** Rows by fragment id. Fragments without rows are missing. */
 type RowsByFragment = ReadonlyMap<number, RowSet>
@@ -32,17 +33,21 @@ export class ProbedRows {
     meter: Meter | null,
   ): Task<ProbedRows> {
     let found: RowsByFragment | null = null
+    let partial: PartialCover = new Map()
+    const indexes = new Set<IndexReader>()
     for (const probes of all) {
-      const find = () => runTask(rowsOf(probes, pacer))
+      // Inline rows that no index covers are found by value. Lookups of other kinds leave these rows to the filter.
+      const values = membersOf(probes)
+      const [index] = indexesOf(probes)
+      const inline = values === null ? null : yield* reader.inlineRows(index!, pacer)
+      const find = () => runTask(rowsOf(probes, inline, pacer))
       const finding = meter === null ? find() : meter.within(printProbes(probes), find, countIn)
       const rows = yield* wait(finding)
       found = found === null ? rows : intersection(found, rows)
+      if (inline === null) for (const each of indexesOf(probes)) indexes.add(each)
+      else partial = coveredByBoth(partial, inline.others)
     }
-    let partial: PartialCover = new Map()
-    for (const index of new Set(all.flatMap(indexesOf))) {
-      const own = yield* partialCover(index, reader, pacer)
-      partial = partial.size === 0 ? own : coveredByBoth(partial, own)
-    }
+    for (const index of indexes) partial = coveredByBoth(partial, yield* partialCover(index, reader, pacer))
     return new ProbedRows(found!, partial)
   }
 
@@ -56,7 +61,7 @@ export class ProbedRows {
     const positions = new Set<number>()
     for (const id of this.#found.keys()) positions.add(reader.positionOf(id)!)
     for (const { id } of this.#partial.keys()) positions.add(reader.positionOf(id)!)
-    return [...positions].sort((a, b) => a - b)
+    return positions.size < 2 ? [...positions] : [...positions].sort((a, b) => a - b)
   }
 
   /** Return whether all queried indexes cover all rows of a fragment. */
@@ -79,16 +84,18 @@ export class ProbedRows {
 
 // ---- lookups
 
-function* rowsOf(probes: Probes, pacer: Pacer): Task<RowsByFragment> {
+/** Return the rows that lookups find. `inline`: inline rows to look up too; null: none. */
+function* rowsOf(probes: Probes, inline: InlineRows | null, pacer: Pacer): Task<RowsByFragment> {
   if (probes.kind === 'probe') {
-    return yield* wait(probes.index.find(probes.probe, pacer))
+    const rows = yield* wait(probes.index.find(probes.probe, pacer))
+    return inline === null ? rows : union(rows, inline.find(membersOf(probes)!))
   }
   if (probes.kind === 'less') {
-    return without(yield* rowsOf(probes.from, pacer), yield* rowsOf(probes.less, pacer))
+    return without(yield* rowsOf(probes.from, null, pacer), yield* rowsOf(probes.less, null, pacer))
   }
   let all: RowsByFragment | null = null
   for (const operand of probes.operands) {
-    const rows: RowsByFragment = yield* rowsOf(operand, pacer)
+    const rows: RowsByFragment = yield* rowsOf(operand, null, pacer)
     all = all === null ? rows : probes.kind === 'and' ? intersection(all, rows) : union(all, rows)
     if (pacer.due()) yield pacer.pause()
   }
@@ -110,6 +117,7 @@ function intersection(a: RowsByFragment, b: RowsByFragment): RowsByFragment {
 }
 
 function union(a: RowsByFragment, b: RowsByFragment): RowsByFragment {
+  if (a.size === 0 || b.size === 0) return a.size === 0 ? b : a
   const all = new Map(a)
   for (const [id, rows] of b) all.set(id, a.get(id)?.or(rows) ?? rows)
   return all
@@ -157,6 +165,7 @@ export function* partialCover(index: Covering, { layout }: TableReader, pacer: P
 
 /** Return the rows that both indexes cover. */
 function coveredByBoth(a: PartialCover, b: PartialCover): PartialCover {
+  if (a.size === 0 || b.size === 0) return a.size === 0 ? b : a
   const less = new Map(a)
   for (const [fragment, rows] of b) less.set(fragment, a.get(fragment)?.and(rows) ?? rows)
   return less

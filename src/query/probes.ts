@@ -54,13 +54,14 @@ type Indexes = readonly IndexReader[]
 
 /**
  * Split a filter. It is true for a row if all conjuncts and all conditions of `rest` are true. `indexes`: indexes of
- * the version.
+ * the version. `inline`: indexes that stand for inline rows (`TableReader.inlineIndexes`), for conditions that no index
+ * answers; default none.
  */
-export function splitFilter(filter: Bound, indexes: Indexes): SplitFilter {
+export function splitFilter(filter: Bound, indexes: Indexes, inline: Indexes = []): SplitFilter {
   const conjuncts: Conjunct[] = []
   const rest: Bound[] = []
   for (const condition of filter.kind === 'and' ? filter.operands : [filter]) {
-    const found = lookupsFor(condition, indexes)
+    const found = lookupsFor(condition, indexes) ?? inlineLookups(condition, inline)
     if (found === null) {
       rest.push(condition)
       continue
@@ -72,6 +73,18 @@ export function splitFilter(filter: Bound, indexes: Indexes): SplitFilter {
     else conjuncts[at] = mergedConjunct(conjuncts[at]!, conjunct)
   }
   return { conjuncts, rest }
+}
+
+/** Return a lookup of inline rows for a condition that names the values of a column. Return null for others. */
+function inlineLookups(condition: Bound, inline: Indexes): Lookups | null {
+  if (inline.length === 0) return null
+  const found = lookupsFor(condition, inline)
+  return found !== null && membersOf(found.probes) !== null ? found : null
+}
+
+/** Return the values of a lookup by value. Return null for all other lookups. */
+export function membersOf(probes: Probes): readonly Scalar[] | null {
+  return probes.kind === 'probe' && probes.probe.kind === 'members' ? probes.probe.values : null
 }
 
 /** Return the indexes that the lookups query. */
@@ -90,16 +103,19 @@ export function indexesOf(probes: Probes): readonly IndexReader[] {
 export function printProbes(probes: Probes): string {
   switch (probes.kind) {
     case 'probe':
-      return `[${printAll(probes.said)}]@${probes.index.name}(${probes.index.kind})`
+      return `[${printAll(probes.said)}]@${printIndex(probes.index)}`
     case 'less': {
-      const [{ name, kind }] = indexesOf(probes) as [IndexReader]
-      return `[${printAll(probes.said)}]@${name}(${kind})`
+      return `[${printAll(probes.said)}]@${printIndex(indexesOf(probes)[0]!)}`
     }
     default:
       return probes.operands.length === 0
         ? 'nothing'
         : `${probes.kind.toUpperCase()}(${probes.operands.map(printProbes).join(', ')})`
   }
+}
+
+function printIndex({ name, kind, isOfInlineRows = false }: IndexReader): string {
+  return isOfInlineRows ? name : `${name}(${kind})`
 }
 
 function printAll(conditions: readonly Bound[]): string {

@@ -25,6 +25,11 @@ export interface Root {
   refresh(signal?: AbortSignal): Promise<CatalogState>
   /** Returns whether the log certainly has a slot after `state`. Absent: other writers do not change the state. */
   readonly isBehind?: () => boolean
+  /**
+   * Return the newest state, if it is certain without waiting that no process has committed a newer one. Otherwise
+   * return null. Absent: callers must use `refresh`.
+   */
+  current?(): CatalogState | null
   /** Commits an entry, like `Committer.commit`. */
   readonly commit: CatalogCommit
 }

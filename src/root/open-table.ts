@@ -10,6 +10,7 @@ import type { HandlerOptions } from '../protocol/calls.js'
 import { idText } from '../protocol/identifiers.js'
 import { indexReaders } from '../table/table-index.js'
 import { TableReader } from '../table/table-reader.js'
+import type { TableSource } from '../table/table-source.js'
 import { textIndexReaders } from '../table/text-index.js'
 import { vectorIndexReaders } from '../table/vector-index.js'
 import type { Engine } from './engine.js'
@@ -63,6 +64,16 @@ export async function readerOf(
   const { location } = table
   // The manifest is in memory in nearly all cases.
   const layout = layouts.known?.(table, version) ?? (await layoutOf(engine, table, version, signal))
+  return { layout, reader: readerFor(source, location, layout) }
+}
+
+/** Return the reader of a version that exists in the catalog state from which `head` comes, if its manifest is in memory. */
+export function knownReader(engine: Engine, head: TableHead, version: number): TableReader | null {
+  const layout = engine.versions.layouts.known?.(head, version)
+  return layout === undefined ? null : readerFor(engine.source, head.location, layout)
+}
+
+function readerFor(source: TableSource, location: string, layout: Layout): TableReader {
   let reader = readers.get(layout)
   if (reader === undefined) {
     const indexes = indexReaders(source, location, layout)
@@ -71,7 +82,7 @@ export async function readerOf(
     reader = new TableReader(source, location, layout, indexes, vectorIndexes, textIndexes)
     readers.set(layout, reader)
   }
-  return { layout, reader }
+  return reader
 }
 
 async function layoutOf(

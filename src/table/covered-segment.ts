@@ -3,6 +3,7 @@
  * ordinals.
  */
 import { filePath } from '../manifest/file-names.js'
+import type { FragmentsById } from '../manifest/fragments-by-id.js'
 import type { CoveredSegment } from '../manifest/index-cover.js'
 import type { Fragment, Layout } from '../manifest/layout.js'
 import { type CoverItem, type IndexSegment, rowsOfItem } from '../manifest/table-index.js'
@@ -44,7 +45,7 @@ export interface IndexedVersion {
   readonly source: TableSource
   readonly location: string
   readonly layout: Layout
-  readonly fragments: ReadonlyMap<number, Fragment>
+  readonly fragments: Pick<FragmentsById, 'get'>
 }
 
 /** Opens the file of a segment, or returns the cached segment. */

@@ -1,4 +1,5 @@
 /** Finds the rows of a version that an index covers, and the segment that covers them. */
+import type { FragmentsById } from '../manifest/fragments-by-id.js'
 import { type CoveredSegment, coverAt } from '../manifest/index-cover.js'
 import type { Fragment, Layout } from '../manifest/layout.js'
 import { type CoverItem, rowsOfItem, type TableIndex } from '../manifest/table-index.js'
@@ -14,7 +15,7 @@ export class IndexCover {
   readonly #items: ReadonlyMap<number, readonly CoverItem[]>
 
   /** `fragments`: the fragments of the version, by id. */
-  constructor(index: Covering, layout: Layout, fragments: ReadonlyMap<number, Fragment>) {
+  constructor(index: Covering, layout: Layout, fragments: Pick<FragmentsById, 'get'>) {
     this.segments = coverAt(index, layout, fragments).filter(({ items }) => items.length > 0)
     this.#items = itemsByFragment(this.segments.flatMap(({ items }) => items))
   }

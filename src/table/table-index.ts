@@ -2,18 +2,19 @@
 import type { Column } from '../arrow/column.js'
 import type { FileLayout } from '../arrow/file-reader.js'
 import { isScalarKind } from '../indexes/kind.js'
+import type { Key } from '../indexes/scalar/place-of.js'
 import type { ScalarKind, ScalarProbe } from '../indexes/scalar/probe.js'
 import type { ColumnRows, RowRun, ScalarSegment, SegmentFile } from '../indexes/scalar/segment.js'
 import { lazyImport } from '../lazy-import.js'
 import { findFieldById } from '../manifest/field-node.js'
 import { filePath } from '../manifest/file-names.js'
+import type { FragmentsById } from '../manifest/fragments-by-id.js'
 import { fragmentsById } from '../manifest/index-cover.js'
 import type { Fragment, Layout } from '../manifest/layout.js'
 import type { StoredRuns } from '../manifest/stored-runs.js'
 import type { CoverItem, IndexSegment, TableIndex } from '../manifest/table-index.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import { type MaybePromise, runAll, runTask, type Task, wait, whenResolved } from '../primitives/task.js'
 import type { Scalar } from '../sql/values/scalar.js'
@@ -33,6 +34,10 @@ export interface IndexReader {
   readonly kind: ScalarKind
   /** The path of the indexed column: a top-level column, or a field inside of structs. */
   readonly path: readonly string[]
+  /** Identifies the definition and the segments. Versions with the same index and segments share the object. */
+  readonly definition: object
+  /** Whether the index has no rows, and stands for the inline rows (`TableReader.inlineIndexes`). Default false. */
+  readonly isOfInlineRows?: boolean
   /**
    * Estimate the number of covered rows for which a probe is true, deleted rows included. For each segment, the estimate
    * is the exact number or an upper bound (see `ScalarSegment.estimate`).
@@ -51,6 +56,18 @@ export interface IndexReader {
   find(probe: ScalarProbe, pacer: Pacer): MaybePromise<ReadonlyMap<number, RowSet>>
   /** Return the rows of a fragment that the index covers. Reads nothing. */
   covered(fragment: Fragment): RowSet
+  /**
+   * Add the covered rows with the value `key`, deleted rows included. `key`: see `keyOf`, for the value type of the
+   * column. Reads only memory. Returns false if needed data is not in memory, or if the index cannot find rows in this
+   * way.
+   */
+  seek(key: Key, found: FoundRows): boolean
+}
+
+/** Rows of fragments. Row `i` is the row `offsets[i]` of the fragment with the id `fragments[i]`. */
+export interface FoundRows {
+  readonly fragments: number[]
+  readonly offsets: number[]
 }
 
 /** Return readers of a version's scalar indexes. */
@@ -67,10 +84,11 @@ class TableIndexReader implements IndexReader {
   readonly name: string
   readonly kind: ScalarKind
   readonly path: readonly string[]
+  readonly definition: TableIndex
   readonly #source: TableSource
   readonly #reading: ReadVersion
   readonly #location: string
-  readonly #fragments: ReadonlyMap<number, Fragment>
+  readonly #fragments: Pick<FragmentsById, 'get'>
   readonly #cover: IndexCover
   readonly #opened = new Map<string, MaybePromise<ScalarSegment>>()
 
@@ -78,7 +96,7 @@ class TableIndexReader implements IndexReader {
     source: TableSource,
     location: string,
     layout: Layout,
-    fragments: ReadonlyMap<number, Fragment>,
+    fragments: Pick<FragmentsById, 'get'>,
     index: TableIndex,
     kind: ScalarKind,
   ) {
@@ -86,6 +104,7 @@ class TableIndexReader implements IndexReader {
     this.name = index.name
     this.kind = kind
     this.path = chain.map(({ name }) => name)
+    this.definition = index
     this.#source = source
     this.#reading = { source, layout }
     this.#location = location
@@ -143,6 +162,24 @@ class TableIndexReader implements IndexReader {
     return this.#cover.covered(fragment)
   }
 
+  seek(key: Key, { fragments, offsets }: FoundRows): boolean {
+    for (const { segment, items } of this.#cover.segments) {
+      const opened = this.#opened.get(segment.file)
+      if (opened === undefined || opened instanceof Promise || opened.seek === undefined) return false
+      const ordinals: number[] = []
+      if (!opened.seek(key, ordinals)) return false
+      for (let i = 0; i < ordinals.length; i++) {
+        const ordinal = ordinals[i]!
+        const item = itemOf(items, ordinal)
+        if (item === undefined) continue
+        if (item.gone !== undefined) return false
+        fragments.push(item.fragment)
+        offsets.push(item.at + ordinal - item.first)
+      }
+    }
+    return true
+  }
+
   /**
    * Map rows of a segment to rows of fragments, row by row. This is faster if there are fewer rows than items in the
    * row mapping.
@@ -154,10 +191,9 @@ class TableIndexReader implements IndexReader {
     pacer: Pacer,
   ): Task<void> {
     for (let from = 0, to: number; from < rows.length; from = to) {
-      const row = rows[from]!
-      const item = items[partitionPoint(items.length, i => items[i]!.first <= row) - 1]
+      const item = itemOf(items, rows[from]!)
       to = from + 1
-      if (item === undefined || row >= item.first + item.count) continue
+      if (item === undefined) continue
       while (to < rows.length && rows[to]! < item.first + item.count) to++
       const own = rows.subarray(from, to).map(each => each - item.first)
       const mapped = this.#mapRows(RowSet.of(item.count, own), { ...item, first: 0 })
@@ -262,6 +298,10 @@ class StoredSegment implements SegmentFile {
     return whenResolved(arrived(this.#reading, loading, undefined), loaded => loaded.column)
   }
 
+  peek(batch: number, column: number): Column | undefined {
+    return this.#source.columns.peek(this.#keyOf(batch, column))?.column
+  }
+
   rows(runs: readonly RowRun[], column: number, pacer: Pacer): MaybePromise<readonly ColumnRows[]> {
     const { columns } = this.#source
     const found: ColumnRows[] = []
@@ -308,6 +348,18 @@ class StoredSegment implements SegmentFile {
     this.#keys[at] ??= `${this.#path}/${batch}/${column}`
     return this.#keys[at]
   }
+}
+
+/** Return the item of a row mapping that has a row of the segment. Undefined if no item has it. */
+function itemOf(items: readonly CoverItem[], ordinal: number): CoverItem | undefined {
+  let [low, high] = [0, items.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (items[middle]!.first <= ordinal) low = middle + 1
+    else high = middle
+  }
+  const item = items[low - 1]
+  return item !== undefined && ordinal < item.first + item.count ? item : undefined
 }
 
 function add(found: Map<number, RowSet>, fragment: number, rows: RowSet): void {

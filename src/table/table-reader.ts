@@ -21,6 +21,7 @@ import { assert, corrupted } from '../errors.js'
 import type { Analyzers } from '../indexes/text/analysis/analyzers.js'
 import type { VectorSegment } from '../kernels/vector-segment.js'
 import { filePath } from '../manifest/file-names.js'
+import { FragmentsById } from '../manifest/fragments-by-id.js'
 import {
   type DataFile,
   type Fragment,
@@ -35,7 +36,7 @@ import { arrowSchema, type TableField, type TableSchema } from '../manifest/tabl
 import { Bitset } from '../primitives/bitset.js'
 import type { Claim, Load } from '../primitives/memory.js'
 import { NumberRuns } from '../primitives/number-runs.js'
-import type { Pacer } from '../primitives/pacer.js'
+import { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
@@ -46,6 +47,8 @@ import { readStretches, type StretchZones } from '../sql/zones/stretches.js'
 import { hasZones, readZone, type Zone } from '../sql/zones/zone.js'
 import { arrived, type ReadVersion } from './arrived.js'
 import { bytesToRead, readColumn, readFooter } from './data-file.js'
+import { fileOf } from './file-of.js'
+import { type InlineRows, inlineRows, NoIndex } from './inline-keys.js'
 import { inlineZone } from './inline-zones.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
 import { RowFetcher, type StoredColumn } from './row-fetcher.js'
@@ -113,6 +116,9 @@ interface VectorsOfRows {
  */
 export const stretchPatience = 1
 
+/** Minimum number of fragments of inline rows from which on queries find inline rows by value without an index. */
+const manyInline = 32
+
 /** Reads one version of a table. See the head of this file. */
 export class TableReader {
   readonly layout: Layout
@@ -125,12 +131,13 @@ export class TableReader {
   readonly #source: TableSource
   readonly #reading: ReadVersion
   readonly #location: string
-  #starts: ReadonlyMap<Fragment, number> | undefined
-  #positions: ReadonlyMap<number, number> | undefined
+  /** By position of a fragment: the number of live rows before it. The last element is the number of all live rows. */
+  #starts: Float64Array | undefined
   /** Row ids of fragments with consecutive ids. */
   readonly #ranges = new Map<Fragment, NumberRuns>()
   readonly #parts = new Map<Fragment, MaybePromise<readonly Part[]>>()
   readonly #columnBytes = new Map<TableField, number>()
+  #inlineIndexes: readonly IndexReader[] | undefined
 
   /** `location`: the table's folder, relative to the root. */
   constructor(
@@ -185,7 +192,7 @@ export class TableReader {
 
   /** Return the number of live rows before a fragment. */
   liveBeforeFragment(fragment: Fragment): number {
-    return this.#liveStarts().get(fragment)!
+    return this.#liveStarts()[this.positionOf(fragment.id)!]!
   }
 
   /**
@@ -193,9 +200,8 @@ export class TableReader {
    * rows of the version are numbered from 0. If there is no such row, return the number of fragments.
    */
   fragmentAt(rowOffset: number): number {
-    const { fragments } = this.layout
-    const end = (fragment: Fragment) => this.liveBeforeFragment(fragment) + liveRows(fragment)
-    return partitionPoint(fragments.length, i => end(fragments[i]!) <= rowOffset)
+    const starts = this.#liveStarts()
+    return partitionPoint(this.layout.fragments.length, i => starts[i + 1]! <= rowOffset)
   }
 
   /**
@@ -203,24 +209,83 @@ export class TableReader {
    * version does not have the fragment.
    */
   positionOf(id: number): number | undefined {
-    this.#positions ??= new Map(this.layout.fragments.map((fragment, position) => [fragment.id, position]))
-    return this.#positions.get(id)
+    return FragmentsById.of(this.layout.fragments).positionOf(id)
+  }
+
+  /** Return the fragment with this id; undefined if the version does not have it. */
+  fragmentOf(id: number): Fragment | undefined {
+    return FragmentsById.of(this.layout.fragments).get(id)
+  }
+
+  /**
+   * Return the inline rows by the values of the column of `index`. Null if the column is a field of a struct. Reads the
+   * column of inline rows that no earlier call has read.
+   */
+  *inlineRows(index: IndexReader, pacer: Pacer): Task<InlineRows | null> {
+    const field =
+      index.path.length > 1 ? undefined : this.schema.fields.find(({ name }) => name === index.path[0])
+    return field === undefined ? null : yield* inlineRows(this.#source, this, field, index, pacer)
+  }
+
+  /** Return what `inlineRows` returns, if this needs no wait. Otherwise return null. `field`: the column of `index`. */
+  inlineRowsNow(index: IndexReader, field: TableField): InlineRows | null {
+    try {
+      const found = runTask(inlineRows(this.#source, this, field, index, new Pacer()))
+      if (!(found instanceof Promise)) return found
+      found.catch(() => {})
+    } catch {
+      // The caller then executes a query, which reports the error.
+    }
+    return null
+  }
+
+  /**
+   * Return the parts of a fragment, to read columns and live rows of them that are in memory. Return null if the parts
+   * are not known yet.
+   */
+  inMemory(fragment: Fragment, fields: readonly TableField[]): readonly PartInMemory[] | null {
+    const file = fragment.files[0]
+    const isOne = file === undefined || 'slot' in file
+    const parts = isOne ? [{ fragment, batch: 0, first: 0, rows: fragment.rows }] : this.#parts.get(fragment)
+    if (parts === undefined || parts instanceof Promise) return null
+    const last = fragment.dead.parts.at(-1)
+    return parts.map(part => {
+      const keys = fields.map(field => {
+        const own = fileOf(fragment, field)
+        return own === undefined ? null : this.#keyOf(own, part, field)
+      })
+      const liveKey = last === undefined || fragment.dead.count === 0 ? null : this.#liveKey(part, last)
+      return new PartInMemory(this.#source, part, fields, keys, liveKey)
+    })
+  }
+
+  /**
+   * For each column, an object in place of its index: by it, queries find inline rows by value. Empty if the version has
+   * few fragments of inline rows, because then checking each of them is faster.
+   */
+  get inlineIndexes(): readonly IndexReader[] {
+    if (this.#inlineIndexes === undefined) {
+      const { fragments, schema } = this.layout
+      let count = 0
+      for (let i = 0; i < fragments.length && count < manyInline; i++) {
+        const file = fragments[i]!.files[0]
+        if (file !== undefined && 'slot' in file) count++
+      }
+      this.#inlineIndexes = count < manyInline ? [] : schema.fields.map(field => new NoIndex(field))
+    }
+    return this.#inlineIndexes
   }
 
   /** The number of live rows. */
   get liveRows(): number {
-    const last = this.layout.fragments.at(-1)
-    return last === undefined ? 0 : this.liveBeforeFragment(last) + liveRows(last)
+    return this.#liveStarts().at(-1)!
   }
 
-  #liveStarts(): ReadonlyMap<Fragment, number> {
+  #liveStarts(): Float64Array {
     if (this.#starts === undefined) {
-      const starts = new Map<Fragment, number>()
-      let live = 0
-      for (const fragment of this.layout.fragments) {
-        starts.set(fragment, live)
-        live += liveRows(fragment)
-      }
+      const { fragments } = this.layout
+      const starts = new Float64Array(fragments.length + 1)
+      for (let i = 0; i < fragments.length; i++) starts[i + 1] = starts[i]! + liveRows(fragments[i]!)
       this.#starts = starts
     }
     return this.#starts
@@ -758,6 +823,45 @@ export class TableReader {
   }
 }
 
+/** Columns and live rows of a part, as far as they are in memory. Nothing is kept in memory for this object. */
+export class PartInMemory {
+  readonly part: Part
+  readonly #source: TableSource
+  readonly #fields: readonly TableField[]
+  /** The cache keys of the columns. Null: all values are null. */
+  readonly #keys: readonly (string | null)[]
+  /** The cache key of the live rows. Null: all rows are live. */
+  readonly #liveKey: string | null
+
+  constructor(
+    source: TableSource,
+    part: Part,
+    fields: readonly TableField[],
+    keys: readonly (string | null)[],
+    liveKey: string | null,
+  ) {
+    this.part = part
+    this.#source = source
+    this.#fields = fields
+    this.#keys = keys
+    this.#liveKey = liveKey
+  }
+
+  /** Return column number `i`. Return null if it is not in memory. */
+  column(i: number): Column | null {
+    const key = this.#keys[i]!
+    const field = this.#fields[i]!
+    if (key === null) return nullColumn(field.type, this.part.rows)
+    const loaded = this.#source.columns.peek(key)
+    return loaded === undefined ? null : asOfType(loaded, field).column
+  }
+
+  /** Return the live rows as offsets in the part. Null: all rows. Undefined: the live rows are not in memory. */
+  live(): Bitset | null | undefined {
+    return this.#liveKey === null ? null : this.#source.live.peek(this.#liveKey)
+  }
+}
+
 /**
  * For each log, the batch of inline rows that was decoded last. Callers usually read its columns one after the other.
  * Only one batch is kept, because a batch keeps the memory of its whole slot.
@@ -788,11 +892,6 @@ function recordedZone(
   if (file === undefined) return { least: null, greatest: null, nulls: rows }
   const record = zones?.[id]
   return record === undefined ? null : readZone(record, type)
-}
-
-/** Return the newest file of a fragment with the column of `field`. Return undefined if no file has the column. */
-export function fileOf(fragment: Fragment, field: TableField): DataFile | undefined {
-  return fragment.files.findLast(file => file.fields.includes(field.id))
 }
 
 /** Estimate the bytes of a field in a file of a fragment. The result is at most the size of the file. */

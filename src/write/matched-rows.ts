@@ -8,12 +8,20 @@
  * newest version, and the work depends only on the size of the difference.
  */
 
+import { FragmentsById } from '../manifest/fragments-by-id.js'
 import { type Fragment, type Layout, onlyLostRows } from '../manifest/layout.js'
 import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { streamTask } from '../primitives/task.js'
-import { candidatesIn, matchingRows, mayHold, type PreparedFilter, prepareFilter } from '../query/filter.js'
+import {
+  candidateFragments,
+  candidatesIn,
+  matchingRows,
+  mayHold,
+  type PreparedFilter,
+  prepareFilter,
+} from '../query/filter.js'
 import { noComputedColumns, type RowHits } from '../query/hits.js'
 import { RowSource, rowOffsetField } from '../query/source.js'
 import type { BoundExpression } from '../sql/bound-expression.js'
@@ -58,7 +66,7 @@ export class MatchedRows {
     // A filter over the offset of rows in the table also depends on other rows, so its last result cannot be used.
     const isOfRow = !filter?.columns.includes(rowOffsetField.name)
     const last = isOfRow && this.#last?.layout.schema.id === layout.schema.id ? this.#last : null
-    const before = last === null ? null : new Map(last.layout.fragments.map(each => [each.id, each]))
+    const before = last === null ? null : FragmentsById.of(last.layout.fragments)
     const isKnown = (fragment: Fragment) => {
       const known = before?.get(fragment.id)
       return known?.files === fragment.files && onlyLostRows(known, fragment)
@@ -66,11 +74,19 @@ export class MatchedRows {
     const open = before === null ? fragments : fragments.filter(fragment => !isKnown(fragment))
     const prepared = await prepareFilter(source, filter, { fragments: open }, pacer)
     const found = new Map<Fragment, Uint32Array>()
+    if (before === null) {
+      for await (const fragment of streamTask(candidateFragments(source, prepared, 0, pacer))) {
+        const offsets = await matchingIn(source, fragment, prepared, narrow, pacer)
+        if (offsets.length > 0) found.set(fragment, offsets)
+      }
+      this.#last = { layout, found }
+      return found
+    }
     for (const fragment of fragments) {
       if (pacer.due()) await pacer.pause()
       let offsets: Uint32Array = none
       if (isKnown(fragment)) {
-        const known = before!.get(fragment.id)!
+        const known = before.get(fragment.id)!
         offsets = last!.found.get(known) ?? none
         if (offsets.length > 0 && known.dead.count !== fragment.dead.count) {
           offsets = await stillLive(source, fragment, offsets, pacer)

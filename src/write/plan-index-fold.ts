@@ -5,6 +5,7 @@
 import { maxTextSegmentRows } from '../indexes/text/build.js'
 import { isExtendable, maxSegmentRows } from '../indexes/vector/build.js'
 import { findFieldById, typeOf } from '../manifest/field-node.js'
+import type { FragmentsById } from '../manifest/fragments-by-id.js'
 import { type CoveredSegment, coverAt, fragmentsById } from '../manifest/index-cover.js'
 import { type Fragment, type Layout, liveRows } from '../manifest/layout.js'
 import {
@@ -221,7 +222,7 @@ function canGrow({ covered: { segment } }: SizedSegment, added: number, { growth
 function sized(
   covered: CoveredSegment,
   policy: MergePolicy,
-  fragments: ReadonlyMap<number, Fragment>,
+  fragments: Pick<FragmentsById, 'get'>,
 ): SizedSegment {
   const { segment, items } = covered
   const rows = items.reduce((sum, item) => sum + rowsOfItem(item), 0)
@@ -235,7 +236,7 @@ function sized(
  * function assumes that the deleted rows are in the other part. So a segment that was just built from live rows is
  * never considered sparse.
  */
-function liveAmong(items: readonly CoverItem[], fragments: ReadonlyMap<number, Fragment>): number {
+function liveAmong(items: readonly CoverItem[], fragments: Pick<FragmentsById, 'get'>): number {
   let live = 0
   for (const [id, own] of itemsByFragment(items)) {
     const rows = own.reduce((sum, item) => sum + rowsOfItem(item), 0)

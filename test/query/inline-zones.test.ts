@@ -80,14 +80,28 @@ test('from the second filter on, only those small commits are read that may have
     const text = await table.query().where(filter).analyze()
     return /fragments=(\d+)/.exec(text)?.[1]
   }
-  for (const [column, value] of [
-    ['id', '7'],
-    ['word', "'7'"],
-    ['size', '7'],
-  ]) {
-    expect(await looked(`${column} = ${value}`)).toBe('40')
-    expect(await looked(`${column} = ${value}`)).toBe('1')
+  for (const [range, matches] of [
+    ['id > 6 AND id < 8', '1'],
+    ["word > '6' AND word <= '7'", '1'],
+    ['size > 6 AND size < 9', '2'],
+  ] as const) {
+    expect(await looked(range)).toBe('40')
+    expect(await looked(range)).toBe(matches)
   }
+})
+
+test('a filter by value reads only those small commits that have matching rows', async () => {
+  const table = await tableOf(
+    Array.from({ length: 40 }, (_, i) => [{ id: BigInt(i), word: `${i}`, size: i % 20 }]),
+  )
+  const looked = async (filter: string) => {
+    const text = await table.query().where(filter).analyze()
+    return /fragments=(\d+)/.exec(text)?.[1]
+  }
+  expect(await looked('id = 7')).toBe('1')
+  expect(await looked("word IN ('7', '8', 'none')")).toBe('2')
+  expect(await looked('size = 7 AND id > 1')).toBe('2')
+  expect(await table.query().where('id = 7').explain()).toContain('[id = 7]@inline rows')
 })
 
 test('a filter that fails for a row fails every time', async () => {

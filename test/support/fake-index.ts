@@ -25,6 +25,7 @@ export class FakeIndex implements IndexReader {
   readonly name: string
   readonly kind: ScalarKind
   readonly path: readonly string[]
+  readonly definition = {}
   /** What it was asked to find. */
   readonly asked: ScalarProbe[] = []
   readonly #reader: TableReader
@@ -48,6 +49,10 @@ export class FakeIndex implements IndexReader {
   async find(probe: ScalarProbe): Promise<ReadonlyMap<number, RowSet>> {
     this.asked.push(probe)
     return this.#rows(probe)
+  }
+
+  seek(): boolean {
+    return false
   }
 
   covered(fragment: Fragment): RowSet {

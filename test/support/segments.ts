@@ -28,8 +28,10 @@ export function segmentFile(file: Uint8Array): SegmentFile {
   const layout = parseFileFooter(file, file.length)
   if ('need' in layout) throw new Error('the whole file is given')
   const kept = new Map<string, Promise<Column>>()
+  const read = new Map<string, Column>()
   return {
     batchRows: layout.batches.map(batch => batch.length),
+    peek: (batch, column) => read.get(`${batch}.${column}`),
     async rows(runs, column) {
       const found: ColumnRows[] = []
       for (const { batch, from, to } of runs) {
@@ -43,7 +45,9 @@ export function segmentFile(file: Uint8Array): SegmentFile {
       if (found === undefined) {
         const range = layout.batches[batch]!.columns[column]!
         const bytes = file.subarray(range.start, range.start + range.bytes)
-        found = Promise.resolve(assembleColumn(layout.schema.fields[column]!, range, bytes))
+        const made = assembleColumn(layout.schema.fields[column]!, range, bytes)
+        read.set(name, made)
+        found = Promise.resolve(made)
         kept.set(name, found)
       }
       return found

@@ -246,6 +246,48 @@ export class Pages {
     }
   }
 
+  /** Return the entries equal to `key`. Reads only memory; null if a needed page is not in memory. */
+  seek(key: Key): Run | null {
+    const directory = this.#directory
+    if (directory === null) return null
+    const { firsts } = directory
+    const begin = placeOf(firsts, key, false, 0, this.strides) - 1
+    const end = endOfEqual(firsts, key, begin + 1, this.strides) - 1
+    if (end < 0) return noEntries
+    let from = 0
+    let after = -1
+    if (begin >= 0) {
+      const stride = this.#peekStride(directory, begin)
+      if (stride === null) return null
+      const place = placeOf(stride.column, key, false, stride.from, stride.to)
+      from = entryOf(stride, place)
+      if (begin === end) after = entryOf(stride, endOfEqual(stride.column, key, place, stride.to))
+    }
+    if (after < 0) {
+      const stride = this.#peekStride(directory, end)
+      if (stride === null) return null
+      after = entryOf(stride, endOfEqual(stride.column, key, stride.from, stride.to))
+    }
+    return { from, to: after }
+  }
+
+  #peekStride(directory: Directory, number: number): Stride | null {
+    const { batch, from, to } = this.#runOf(directory, number)
+    const column = this.#file.peek(batch, 0)
+    return column === undefined ? null : { column, from, to, first: this.#startOf(directory, number) }
+  }
+
+  /** Return a column of a page if it is in memory. */
+  peek(page: number, column: number): Column | undefined {
+    return this.#file.peek(page, column)
+  }
+
+  /** Return the page of an entry, and the number of entries before the page. */
+  pageOf(entry: number): { readonly page: number; readonly start: number } {
+    const page = this.#pageAt(entry, 0)
+    return { page, start: this.#starts[page]! }
+  }
+
   /** Return the strides that may contain any of `values`. Reads only the directory. */
   async stridesWith(values: readonly Scalar[], pacer: Pacer): Promise<number[]> {
     const { firsts } = await this.#opened(pacer)
@@ -293,6 +335,8 @@ export class Pages {
     return least + partitionPoint(starts.length - 1 - least, i => starts[least + i + 1]! <= entry)
   }
 }
+
+const noEntries: Run = { from: 0, to: 0 }
 
 /** Return the entry number of a row of a stride's column. */
 function entryOf({ first, from }: Stride, row: number): number {

@@ -8,6 +8,7 @@ import type { Pacer } from '../../primitives/pacer.js'
 import type { RowSet } from '../../primitives/row-set.js'
 import type { MaybePromise } from '../../primitives/task.js'
 import type { Scalar } from '../../sql/values/scalar.js'
+import type { Key } from './place-of.js'
 import type { ScalarProbe } from './probe.js'
 
 /** Access to the Arrow IPC file of a segment. The columns that it returns are verified. */
@@ -15,6 +16,8 @@ export interface SegmentFile {
   /** Number of rows of each record batch. */
   readonly batchRows: readonly number[]
   column(batch: number, column: number, signal?: AbortSignal): MaybePromise<Column>
+  /** Return a column of a batch if it is in memory. The call counts as a use of the column. */
+  peek(batch: number, column: number): Column | undefined
   /** Read several runs of rows of a column together. The result has, for each run, at least the requested rows. */
   rows(runs: readonly RowRun[], column: number, pacer: Pacer): MaybePromise<readonly ColumnRows[]>
 }
@@ -44,6 +47,11 @@ export interface ScalarSegment {
    * Return null if the segment has too few values. The method is absent if the segment cannot find values by rank.
    */
   valueAt?(rank: number, fromEnd: boolean, pacer: Pacer): Promise<Scalar>
+  /**
+   * Append the ordinals of the rows with the value `key`. Reads only memory. Returns false if a needed page is not in
+   * memory. The method is absent if the segment cannot find values in this way.
+   */
+  seek?(key: Key, ordinals: number[]): boolean
   /** Return the ordinals of the rows that match a probe. */
   find(probe: ScalarProbe, pacer: Pacer): MaybePromise<RowSet>
 }

@@ -8,6 +8,7 @@ import type { Scalar } from '../../sql/values/scalar.js'
 import { scalarAt } from '../../sql/values/vector.js'
 import { exactMembers, fewRows } from './costs.js'
 import { Pages, type Run } from './pages.js'
+import type { Key } from './place-of.js'
 import type { ScalarProbe } from './probe.js'
 import type { RowRun, ScalarSegment, SegmentFile } from './segment.js'
 import { nullsPerPage, ordinalAt, ordinalBytes, strideRows, stridesPerPage } from './segment-schema.js'
@@ -46,6 +47,20 @@ export class SortedSegment implements ScalarSegment {
     for (const stride of yield* wait(this.#pages.stridesWith(probe.values, pacer)))
       rows += yield* wait(this.#pages.rowsOfStride(stride, pacer))
     return rows
+  }
+
+  seek(key: Key, ordinals: number[]): boolean {
+    const run = this.#pages.seek(key)
+    if (run === null) return false
+    for (let entry = run.from; entry < run.to; entry++) {
+      const { page, start } = this.#pages.pageOf(entry)
+      const column = this.#pages.peek(page, 1)
+      if (column === undefined) return false
+      const ordinal = ordinalAt(column.values as Uint8Array, entry - start)
+      if (ordinal >= this.rows) throw this.#invalidOrdinal(ordinal)
+      ordinals.push(ordinal)
+    }
+    return true
   }
 
   find(probe: ScalarProbe, pacer: Pacer): MaybePromise<RowSet> {

@@ -106,7 +106,7 @@ export function bindExpression(
  * type.
  */
 export function bindFilter(text: string, schema: Schema, options: BindOptions = {}): BoundExpression {
-  const known = parsedFilter(text)
+  const known = parsed(text)
   const { clock = systemClock, doubleQuotes, parameters } = options
   const { bound } = known
   const isSame = bound?.schema === schema && bound.clock === clock && bound.doubleQuotes === doubleQuotes
@@ -158,11 +158,24 @@ const parsedFilters = new Map<string, Parsed>()
 const maxParsedFilters = 128
 const maxCachedLength = 500
 
-function parsedFilter(text: string): Parsed {
-  const known = parsedFilters.get(text)
+/** The last parsed filter that was too long for the cache. Two parts of one call may need it. */
+let lastLong: WeakRef<Parsed & { readonly text: string }> | null = null
+
+/** Parse a filter. */
+export function parseFilter(text: string): Expr {
+  return parsed(text).expr
+}
+
+function parsed(text: string): Parsed {
+  const isLong = text.length > maxCachedLength
+  const last = isLong ? lastLong?.deref() : undefined
+  const known = isLong ? (last?.text === text ? last : undefined) : parsedFilters.get(text)
   if (known !== undefined) return known
-  const parsed: Parsed = { expr: parseExpression(text), bound: null }
-  if (text.length > maxCachedLength) return parsed
+  const parsed = { text, expr: parseExpression(text), bound: null }
+  if (isLong) {
+    lastLong = new WeakRef(parsed)
+    return parsed
+  }
   if (parsedFilters.size === maxParsedFilters) parsedFilters.delete(parsedFilters.keys().next().value!)
   parsedFilters.set(text, parsed)
   return parsed

@@ -209,7 +209,7 @@ test('a file that is not a segment over so many rows is corrupted', async () => 
   const bytes = await segmentBytes('BTREE', columnOf(int32, [3, 1, null]))
   expect(() => openSegment('BTREE', 4, segmentFile(bytes))).toThrow('3 ordinals for 4 rows')
   const none = () => Promise.reject(new Error('none'))
-  const batches = (batchRows: number[]) => ({ batchRows, column: none, rows: none })
+  const batches = (batchRows: number[]) => ({ batchRows, column: none, peek: () => undefined, rows: none })
   for (const kind of ['BTREE', 'BITMAP'] satisfies ScalarKind[]) {
     expect(() => openSegment(kind, 3, batches([]))).toThrow(SheafError)
     expect(() => openSegment(kind, 3, batches([3, 65]))).toThrow('entries for 1 pages')
@@ -230,6 +230,7 @@ test('an ordinal past the rows is corruption', async () => {
         ? columns[column]!
         : columnOf([int32, type][column]!, [[1], [new Uint8Array(3)]][column]!)
     },
+    peek: () => undefined,
     rows: async (_runs: readonly RowRun[], column: number) => [{ column: columns[column]!, from: 0 }],
   }
   const segment = openSegment('BTREE', 2, file)

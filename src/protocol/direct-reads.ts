@@ -1,0 +1,47 @@
+/**
+ * Reads of rows by key, without a request. Only an engine in the process of the caller offers them. A direct read uses
+ * data in memory and never waits. If it cannot answer a query, it returns null, and the caller sends the request.
+ */
+import type { QueryRequest } from './query-shapes.js'
+
+/** The property of `Operations` with the direct reads. It is absent if the engine is in another process or thread. */
+export const directReads = Symbol('direct reads')
+
+/** A query, as far as direct reads take it into account. With other fields, it must be sent as a request. */
+export type DirectQuery = Pick<QueryRequest, 'id' | 'version' | 'filter' | 'columns' | 'offset'> & {
+  readonly k?: number | undefined
+}
+
+/** The representation of values (`RowsOptions`), and the signal of the call. */
+interface DirectOptions {
+  readonly int64?: 'number' | 'bigint' | 'string' | undefined
+  readonly vectors?: 'typed' | 'array' | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Reads the rows of queries that differ only in their window, and in the values of their parameters. */
+export interface DirectRead {
+  /**
+   * Return the rows of the newest version, or of the version of the query. Null: the query must be sent as a request,
+   * for example because the call has a signal. Never throws.
+   *
+   * `values`: the values of the parameters, as the caller gave them or as `writeParameters` writes them. `most`: maximum
+   * number of rows, in addition to the limit of the query; default: no maximum.
+   */
+  rows(
+    values: unknown,
+    query: Pick<DirectQuery, 'k' | 'offset'>,
+    options: DirectOptions,
+    most?: number,
+  ): Record<string, unknown>[] | null
+  /** Return the number of matching rows, or null as `rows` does. */
+  count(values: unknown, options: DirectOptions): number | null
+}
+
+export interface DirectReads {
+  /**
+   * Return a reader for a query and for queries that differ from it as `DirectRead` says. `table`: UUID of the table
+   * (`OperationOptions.table`). Null: such queries must be sent as requests.
+   */
+  prepare(query: DirectQuery, table?: string): DirectRead | null
+}

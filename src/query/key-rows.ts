@@ -1,0 +1,157 @@
+/**
+ * Reads the rows of one version that have given values in an indexed column. Uses only data in memory, and never waits.
+ * The answer is that of a query with the same condition. If some data is not in memory, the query must be executed.
+ */
+
+import type { DataType } from '../arrow/types.js'
+import { type ReadOptions, setOwn, valueAt } from '../arrow/values.js'
+import type { Key } from '../indexes/scalar/place-of.js'
+import type { TableField } from '../manifest/table-schema.js'
+import { valueType } from '../sql/values/types.js'
+import type { InlineRows } from '../table/inline-keys.js'
+import type { FoundRows, IndexReader } from '../table/table-index.js'
+import type { PartInMemory, TableReader } from '../table/table-reader.js'
+
+type RowObject = Record<string, unknown>
+
+/** Factor that joins the position of a fragment and the offset of a row into one number. */
+const offsetsMax = 2 ** 32
+
+/** Rows of one version by the values of a column. */
+export class KeyRows {
+  /** The type of the keys. */
+  readonly type: DataType
+  readonly #reader: TableReader
+  readonly #fields: readonly TableField[]
+  readonly #index: IndexReader
+  readonly #inline: InlineRows
+  /** By column: the options with which its values are read. */
+  #options: readonly (ReadOptions & { readonly name: string })[] = []
+  /** The parts of the fragments that were read, by position of the fragment. */
+  readonly #parts = new Map<number, readonly PartInMemory[]>()
+
+  private constructor(
+    reader: TableReader,
+    type: DataType,
+    fields: readonly TableField[],
+    index: IndexReader,
+    inline: InlineRows,
+  ) {
+    this.type = type
+    this.#reader = reader
+    this.#fields = fields
+    this.#index = index
+    this.#inline = inline
+  }
+
+  /**
+   * Return the rows of a version by the values of `column`, with the columns `names`; null: all columns. Return null if
+   * a name is not the exact name of a column, or if the rows cannot be found in memory. A later call may succeed.
+   */
+  static of(reader: TableReader, column: string, names: readonly string[] | null): KeyRows | null {
+    const { fields } = reader.schema
+    const named = (wanted: string) => fields.find(({ name }) => name === wanted)
+    const field = named(column)
+    const selected = names === null ? fields : names.map(named).filter(known => known !== undefined)
+    if (field === undefined || selected.length < (names ?? fields).length) return null
+    const isOfColumn = ({ kind, path }: IndexReader) => {
+      return kind === 'BTREE' && path.length === 1 && path[0] === column
+    }
+    const index = reader.indexes.find(isOfColumn) ?? reader.inlineIndexes.find(isOfColumn)
+    if (index === undefined) return null
+    const inline = reader.inlineRowsNow(index, field)
+    // Rows that neither the index nor the map of inline rows finds must be evaluated.
+    if (inline === null || inline.others.size > 0) return null
+    return new KeyRows(reader, valueType(field.type), selected, index, inline)
+  }
+
+  /**
+   * Return the rows with one of the keys, in row order. `offset`, `limit`: the window of the rows. Return null if needed
+   * data is not in memory. Throws InvalidInput for a value that `options` cannot represent.
+   */
+  rows(keys: readonly Key[], offset: number, limit: number, options: ReadOptions): RowObject[] | null {
+    const found = this.#find(keys)
+    if (found === null) return null
+    this.#setOptions(options)
+    const rows: RowObject[] = []
+    let skip = offset
+    for (let i = 0; i < found.length && rows.length < limit; i++) {
+      const part = this.#partOf(found[i]!)
+      const live = part?.live()
+      if (part == null || live === undefined) return null
+      const row = (found[i]! % offsetsMax) - part.part.first
+      if (live !== null && !live.has(row)) continue
+      if (skip > 0) {
+        skip--
+        continue
+      }
+      const object = this.#rowOf(part, row)
+      if (object === null) return null
+      rows.push(object)
+    }
+    return rows
+  }
+
+  /** Return the number of rows with one of the keys. Return null if needed data is not in memory. */
+  count(keys: readonly Key[]): number | null {
+    const found = this.#find(keys)
+    if (found === null) return null
+    let count = 0
+    for (const address of found) {
+      const part = this.#partOf(address)
+      const live = part?.live()
+      if (part == null || live === undefined) return null
+      if (live === null || live.has((address % offsetsMax) - part.part.first)) count++
+    }
+    return count
+  }
+
+  /** Return the addresses of the rows with one of the keys, deleted rows included: ascending and distinct. */
+  #find(keys: readonly Key[]): (ArrayLike<number> & Iterable<number>) | null {
+    const found: FoundRows = { fragments: [], offsets: [] }
+    for (const key of keys) {
+      if (!this.#index.seek(key, found)) return null
+      this.#inline.seek(key, found)
+    }
+    const { fragments, offsets } = found
+    const addresses: number[] = []
+    for (let i = 0; i < fragments.length; i++) {
+      addresses.push(this.#reader.positionOf(fragments[i]!)! * offsetsMax + offsets[i]!)
+    }
+    if (addresses.length < 2) return addresses
+    const sorted = Float64Array.from(addresses).sort()
+    return sorted.filter((address, i) => i === 0 || address !== sorted[i - 1])
+  }
+
+  #partOf(address: number): PartInMemory | null {
+    const position = Math.floor(address / offsetsMax)
+    let parts = this.#parts.get(position)
+    if (parts === undefined) {
+      const found = this.#reader.inMemory(this.#reader.layout.fragments[position]!, this.#fields)
+      if (found === null) return null
+      parts = found
+      this.#parts.set(position, parts)
+    }
+    const offset = address % offsetsMax
+    for (let i = parts.length - 1; i > 0; i--) if (parts[i]!.part.first <= offset) return parts[i]!
+    return parts[0] ?? null
+  }
+
+  #rowOf(part: PartInMemory, row: number): RowObject | null {
+    const object: RowObject = {}
+    for (let i = 0; i < this.#fields.length; i++) {
+      const column = part.column(i)
+      if (column === null) return null
+      const options = this.#options[i]!
+      setOwn(object, options.name, valueAt(column, row, options))
+    }
+    return object
+  }
+
+  /** Set the options of all columns, unless they are those of the last call. */
+  #setOptions({ int64, vectors }: ReadOptions): void {
+    const [first] = this.#options
+    if (first !== undefined && first.int64 === int64 && first.vectors === vectors) return
+    this.#options = this.#fields.map(({ name }) => ({ int64, vectors, name }))
+  }
+}
