@@ -4,9 +4,10 @@
  * (test/golden.test.ts).
  *
  *     node dist/scripts/make-golden.js
- *     rows|catalog|edits|maintenance|checkpoints|adopted|uploads|sessions|lists|stretches|strides test/golden/<name>
+ *     rows|catalog|edits|maintenance|checkpoints|adopted|uploads|sessions|lists|stretches|strides|tails|parts
+ *     test/golden/<name>
  */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { catalogMachine } from '../src/catalog/apply.js'
 import { BlobLog } from '../src/commit/blob-log.js'
@@ -33,6 +34,8 @@ const makers = {
   lists: makeLists,
   stretches: makeStretches,
   strides: makeStrides,
+  tails: makeTails,
+  parts: makeParts,
 }
 const [, , what = '', folder] = process.argv
 if (folder === undefined || !(what in makers)) {
@@ -383,6 +386,37 @@ async function makeLists(ns: Namespace): Promise<void> {
   writeFileSync(join(folder!, 'nearest.json'), `${JSON.stringify({ query, ids })}\n`)
 }
 
+/** Create a tail that another writer has ended, and a tail of a process that still appends. */
+async function makeTails(ns: Namespace): Promise<void> {
+  const table = await ns.createTable('a', rows(0, 2), { schema })
+  for (let id = 2; id < 10; id++) await table.add(rows(id, 1))
+  const other = await connect(root)
+  await (await other.openTable('a')).add(rows(10, 1))
+  await other.close()
+  const isTail = (name: string) => name.endsWith('.tail')
+  for (let id = 11; readdirSync(join(root, '_log')).filter(isTail).length < 2; id++)
+    await table.add(rows(id, 1))
+  await table.delete('id = 5')
+}
+
+/** Create checkpoints with parts, and stored manifests with differences. */
+async function makeParts(ns: Namespace): Promise<void> {
+  const table = await ns.createTable('a', [{ id: 0 }])
+  for (let id = 1; id < 150; id++) await table.add([{ id }])
+  const create = (from: number, count: number) =>
+    Promise.all(
+      Array.from({ length: count }, (_, i) =>
+        ns.createNamespace(`n${from + i}`, { properties: { text: `${from + i} `.repeat(40) } }),
+      ),
+    )
+  await create(0, 300)
+  for (let i = 0; i < 3; i++) {
+    await ns.optimize()
+    await create(300 + 20 * i, 20)
+    await table.delete(`id = ${i}`)
+  }
+}
+
 /** Write a checkpoint, as maintenance does when the log is long enough. */
 async function keepCheckpoint(): Promise<void> {
   const store = await FileStore.open(root, { create: false, readOnly: false })
@@ -403,7 +437,10 @@ async function keepCheckpoint(): Promise<void> {
 // do.
 const isAged = what === 'maintenance' || what === 'checkpoints'
 const maintenance = isAged ? { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 } : { compact: false }
-const ns = await connect(root, { maintenance })
+const ownStore = await FileStore.open(root, { create: true, readOnly: false })
+// Roots without tails are small.
+if (what !== 'tails' && what !== 'parts') delete (ownStore as { openInPlace?: unknown }).openInPlace
+const ns = await connect(root, { store: ownStore, maintenance })
 await makers[what as keyof typeof makers](ns)
 writeFileSync(join(folder, 'expected.json'), `${JSON.stringify(await describeRoot(ns), null, 1)}\n`)
 await ns.close()
