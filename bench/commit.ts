@@ -25,9 +25,9 @@ import { promisify } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { catalogMachine } from '../src/catalog/apply.js'
-import { BlobLog } from '../src/commit/blob-log.js'
 import { Checkpoints } from '../src/commit/checkpoints.js'
 import { Committer } from '../src/commit/committer.js'
+import { TailedLog } from '../src/commit/tailed-log.js'
 import { connect, type Namespace } from '../src/index.js'
 import { systemClock } from '../src/primitives/clock.js'
 import type { BlobStore } from '../src/storage/blob-store.js'
@@ -469,7 +469,8 @@ async function openCommitter(path: string) {
   const store = await FileStore.open(path, { create: false, readOnly: false })
   const base = (await new Checkpoints(store, catalogMachine, systemClock).newest()) ?? undefined
   const options = { clock: systemClock, create: false, readOnly: false, base }
-  const committer = await Committer.open(new BlobLog(store), catalogMachine, options)
+  const log = new TailedLog(store, { clock: systemClock, readOnly: false })
+  const committer = await Committer.open(log, catalogMachine, options)
   return { store, committer, newest: base?.slot ?? 0 }
 }
 

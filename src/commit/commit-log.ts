@@ -35,6 +35,8 @@ export interface CommitLog {
    * longer than microseconds.
    */
   peek?(slot: number): BlobMark | null
+  /** Return whether a slot that was read is in a tail. Absent in logs without tails. */
+  inTail?(slot: number): boolean
   /**
    * Return whether the next slot that this process appends may have a tail (commit/tail.ts). If so, the caller may encode
    * it with `mayHaveTail`. Absent in logs without tails.

@@ -26,10 +26,10 @@ export async function readSlots(
 ): Promise<SlotRun> {
   if (log.peek === undefined) {
     const found = await Promise.all(Array.from({ length: window }, (_, i) => log.read(first + i, signal)))
-    // A slot may be in a tail of an earlier slot, which was unknown until that slot was read.
-    for (let i = 1, inTail = false; i < window && found[i - 1] !== null; i++) {
-      inTail = mayHaveTail(found[i - 1]!) || inTail
-      if (inTail) found[i] ??= await log.read(first + i, signal)
+    // A slot may be in a tail that was unknown until the slot before it was read.
+    for (let i = 1; i < window && found[i - 1] !== null; i++) {
+      if (mayHaveTail(found[i - 1]!) || log.inTail?.(first + i - 1) === true)
+        found[i] ??= await log.read(first + i, signal)
     }
     return { found, mark: null }
   }

@@ -153,10 +153,14 @@ export class TailedLog implements CommitLog {
     return Math.max(file, tail?.last ?? -1)
   }
 
+  inTail(slot: number): boolean {
+    return this.#knownTailOf(slot) !== null
+  }
+
   /** Return the key of the file that contains a slot that was read. */
   fileOf(slot: number): string {
-    for (const tail of this.#tails.values()) if (tail.has(slot)) return tailKey(tail.base)
-    return slotKey(slot)
+    const tail = this.#knownTailOf(slot)
+    return tail === null ? slotKey(slot) : tailKey(tail.base)
   }
 
   /** Return the time when slot `slot` or a later one was written, by the clock of the store, in milliseconds since 1970. */
@@ -283,8 +287,12 @@ export class TailedLog implements CommitLog {
 
   /** Return the tail that contains a slot; null if there is none. */
   async #tailOf(slot: number, signal: AbortSignal | undefined): Promise<KnownTail | null> {
+    return this.#knownTailOf(slot) ?? this.#find(slot, signal)
+  }
+
+  #knownTailOf(slot: number): KnownTail | null {
     for (const tail of this.#tails.values()) if (tail.has(slot)) return tail
-    return this.#find(slot, signal)
+    return null
   }
 
   /** Return whether a tail has ended. Its end may be unknown, because it was trimmed before this process read it. */

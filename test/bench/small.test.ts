@@ -78,7 +78,7 @@ test('ingest: every way to write rows writes all of them', async () => {
 
 test('mutate: one row and many are changed, in one fragment as in many', async () => {
   const { cases } = await runBench(mutate, 'small')
-  expect(cases).toHaveLength(3)
+  expect(cases).toHaveLength(4)
   for (const { entries } of cases.slice(0, 2)) expect(entries[1]!.answer).toBe(entries[0]!.answer)
   for (const { entries } of cases)
     for (const { figures } of entries) expect(figures!.longestGapMs).toBeGreaterThan(0)

@@ -7,8 +7,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { IpcStreamWriter } from '../../src/arrow/encode-ipc.js'
 import { rowsToBatch } from '../../src/arrow/rows.js'
 import type { DataType, Field, Schema } from '../../src/arrow/types.js'
+import { TailedLog } from '../../src/commit/tailed-log.js'
 import { servedOperations } from '../../src/engine/handlers.js'
 import type { Row } from '../../src/index.js'
+import { systemClock } from '../../src/primitives/clock.js'
 import type { ArrowBody, CallOptions, Operations } from '../../src/protocol/calls.js'
 import { type OperationName, operations } from '../../src/protocol/operations.js'
 import type { BlobStore } from '../../src/storage/blob-store.js'
@@ -489,15 +491,18 @@ export function idempotencySuite({ name, open }: Door): void {
      */
     const commits = async (): Promise<number> => {
       let count = 0
-      for await (const { key } of opened.store.list('_log/')) {
-        const [header] = Buffer.from((await opened.store.get(key))!)
+      const log = new TailedLog(opened.store, { clock: systemClock, readOnly: true })
+      const last = await log.last()
+      for (let slot = 1; slot <= last; slot++) {
+        const [header] = Buffer.from((await log.read(slot))!)
           .toString('latin1')
           .split('\n', 1)
-        const { entries = [] } = JSON.parse(header!) as { entries?: readonly LogEntry[] }
+        const { entries } = JSON.parse(header!) as { entries: readonly LogEntry[] }
         const isCounted = ({ key, ops }: LogEntry) =>
           key !== undefined || ops.some(({ op }) => op === 'version')
         count += entries.filter(isCounted).length
       }
+      log.close()
       return count
     }
 
