@@ -87,7 +87,7 @@ interface Unsynced {
 }
 
 /** A transaction that nobody requested. A recycled file may have it in an old record. */
-export const staleTransaction = 7
+const staleTransaction = 7
 
 /**
  * List everything that a power loss may destroy. Losses that also destroy other items come last, so that these losses

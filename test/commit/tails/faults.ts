@@ -14,6 +14,7 @@ import {
 } from './layout.js'
 import { At, forget, type Run } from './run.js'
 
+/** The number of times that a process is started again. */
 const incarnationsMax = 4
 
 export function crash(run: Run, state: Uint8Array): void {
@@ -72,7 +73,7 @@ export function trim(run: Run, state: Uint8Array): void {
 }
 
 /** Write a checkpoint of a slot from the log. */
-export function writeCheckpoint(run: Run, next: Uint8Array, last: number): void {
+function writeCheckpoint(run: Run, next: Uint8Array, last: number): void {
   const shared = run.shared
   let length = 0
   const add = (slot: number, transaction: number) => {

@@ -16,6 +16,10 @@
  * - `copy lost`, `copy changed`, `copy broken`: an opened copy lacks acknowledged transactions, is not a prefix of the
  *   order, or does not open.
  * - `stuck`: a process that runs alone never commits its transactions.
+ *
+ * Bounds: at most three processes, four transactions, three records in a tail, and the tails of two slots. Not in the
+ * model: deletions that a power loss undoes, a mark that is read in part, network file systems, and two processes that
+ * hinder each other for ever.
  */
 import { copySteps } from './copy.js'
 import { forgetDurability } from './disk.js'
@@ -40,6 +44,7 @@ import type { Emit, Fingerprints, Searchable } from './search.js'
 /** A process that runs alone commits its transactions within this number of steps. */
 const aloneStepsMax = 200
 
+/** The states and steps under the given rules. */
 export class TailModel implements Searchable {
   readonly #run: Run
   readonly #bytes: number

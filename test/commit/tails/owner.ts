@@ -18,11 +18,11 @@ import { append, applyRecords, show } from './view.js'
 /** The owner appends a record. If its tail is full, it ends the tail. */
 export function beginAppend(run: Run, next: Uint8Array, process: number): void {
   const p = processAt(process)
-  const { recordsPerTail, owner } = run.rules
+  const { recordsPerTail } = run.rules
   const base = slotAt(next[p + P.owned]!)
   if (next[base + S.tailName] === Durability.absent) next[p + P.at] = At.createTail
   else if (next[p + P.applied]! < recordsPerTail) {
-    next[p + P.at] = At.owner + owner.indexOf('write')
+    next[p + P.at] = At.owner
     next[p + P.count] = next[p + P.applied]!
   } else {
     next[p + P.purpose] = Purpose.write
@@ -143,7 +143,7 @@ export function ownerStep(run: Run, state: Uint8Array, process: number, index: n
 }
 
 /** Write the next record. Returns its transaction; 0 if the tail is full, or if there is nothing to write. */
-export function writeRecord(run: Run, next: Uint8Array, process: number): number {
+function writeRecord(run: Run, next: Uint8Array, process: number): number {
   const p = processAt(process)
   const file = next[p + P.handle]!
   const base = slotAt(file)
@@ -167,7 +167,7 @@ export function writeRecord(run: Run, next: Uint8Array, process: number): number
 }
 
 /** Never write to the tail again. Slot N+1 decides what counts. */
-export function leaveTail(next: Uint8Array, p: number): void {
+function leaveTail(next: Uint8Array, p: number): void {
   next.fill(0, p + P.shownBefore, p + processBytes)
   next[p + P.gaveUp] = 1
   next[p + P.at] = At.lookForNext

@@ -90,7 +90,7 @@ export function step(run: Run, state: Uint8Array, process: number): void {
 }
 
 /** Choose what an idle process does next: it writes, takes a position, or refreshes. */
-export function begin(run: Run, state: Uint8Array, process: number): void {
+function begin(run: Run, state: Uint8Array, process: number): void {
   const p = processAt(process)
   const isPending = state[p + P.pending] !== 0
   if (state[p + P.mustTakePosition] !== 0 && !run.isAlone) {
@@ -198,7 +198,7 @@ export function apply(run: Run, next: Uint8Array, process: number): void {
 }
 
 /** There is no slot after the head. So the rest is in the tail of the head. */
-export function reachHead(run: Run, next: Uint8Array, process: number): string | null {
+function reachHead(run: Run, next: Uint8Array, process: number): string | null {
   const p = processAt(process)
   if (run.rules.processes[process]!.version === 'old') {
     if (!run.rules.stopsOldVersions || next[p + P.headDeclaresTail] === 0)
@@ -303,7 +303,7 @@ export function lookForTailName(run: Run, next: Uint8Array, process: number): vo
 }
 
 /** The refresh has reached the end. Show the state, and continue with what the refresh was for. */
-export function refreshed(run: Run, next: Uint8Array, process: number): string | null {
+function refreshed(run: Run, next: Uint8Array, process: number): string | null {
   const p = processAt(process)
   const rules = run.rules
   const length = next[p + P.viewLength]!
@@ -329,7 +329,7 @@ export function refreshed(run: Run, next: Uint8Array, process: number): string |
 }
 
 /** Take a pin or a checkpoint of the shown state. If the newest slot has a tail, end the tail first. */
-export function takePosition(run: Run, next: Uint8Array, process: number): string | null {
+function takePosition(run: Run, next: Uint8Array, process: number): string | null {
   const p = processAt(process)
   const shared = run.shared
   const { endsTailForPosition, positionSlotHasNoTail, positionSlot, processes } = run.rules

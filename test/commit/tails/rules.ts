@@ -14,7 +14,7 @@ export type OwnerStep =
   | 'acknowledge'
 
 /** A step of a process that ends the tail of another process. */
-export type SealerStep = 'seal' | 'read' | 'read mark' | 'sync tail' | 'put' | 'sync folder' | 'delete seal'
+type SealerStep = 'seal' | 'read' | 'read mark' | 'sync tail' | 'put' | 'sync folder' | 'delete seal'
 
 /**
  * What a process shows when it opens a root whose last slot has a tail:
@@ -26,19 +26,19 @@ export type SealerStep = 'seal' | 'read' | 'read mark' | 'sync tail' | 'put' | '
  * - `sync and look`: as `sync`, if there is neither a seal nor a next slot.
  * - `boot`: the records up to the mark if the tail was created in this boot of the machine, otherwise all valid records.
  */
-export type OpenRule = 'seal' | 'mark' | 'all' | 'sync' | 'sync and look' | 'boot'
+type OpenRule = 'seal' | 'mark' | 'all' | 'sync' | 'sync and look' | 'boot'
 
 /** One deletion of the trimmer: the file of a kind, and its slot. */
 export type Deletion = readonly ['slot' | 'tail' | 'seal', number]
 
 /** What a copy reads together. `names`: the list of the slots in the log; without it, each slot is looked up. */
-export type CopiedFolder = 'checkpoints' | 'names' | 'slots' | 'tails'
+type CopiedFolder = 'checkpoints' | 'names' | 'slots' | 'tails'
 
 /**
  * What the trimmer may delete while a copy runs: nothing, what it could already delete when the copy began, tails, or
  * everything.
  */
-export type DeletedDuringCopy = 'nothing' | 'old' | 'tails' | 'everything'
+type DeletedDuringCopy = 'nothing' | 'old' | 'tails' | 'everything'
 
 /**
  * Which records of the last tail a process counts that opens a copy:
@@ -47,7 +47,7 @@ export type DeletedDuringCopy = 'nothing' | 'old' | 'tails' | 'everything'
  * - `mark`: the records up to the mark.
  * - `mark if sealed`: the records up to the mark if the copy has the seal, otherwise all valid records.
  */
-export type CopyOpenRule = 'valid' | 'mark' | 'mark if sealed'
+type CopyOpenRule = 'valid' | 'mark' | 'mark if sealed'
 
 export interface CopyRules {
   /** The parts of the root in the order in which the copy reads them. */
@@ -78,7 +78,10 @@ export interface ProcessPlan {
   readonly takes?: 'pin' | 'checkpoint'
 }
 
-/** What the model assumes and explores. Every boolean is true in the right rules if its rule is kept. */
+/**
+ * What the model explores, its bounds, and the rules of the protocol. In the right rules, every boolean below `open` is
+ * true, except for alternatives.
+ */
 export interface Rules {
   readonly processes: readonly ProcessPlan[]
 
@@ -101,14 +104,14 @@ export interface Rules {
   readonly owner: readonly OwnerStep[]
   readonly sealer: readonly SealerStep[]
   readonly open: OpenRule
-  /** Slot N+1 has copies of the records above the mark. */
-  readonly carriesRecords: boolean
+  /** Slot N+1 has copies of these records: those above the mark, all counted records, or none. */
+  readonly carriesRecords: 'above mark' | 'all' | 'none'
   /**
    * When a process syncs the folder before it applies a slot that it did not see synced: always, if the slot has
    * transactions of its clients, or never.
    */
   readonly syncsBeforeApply: 'always' | 'own' | 'never'
-  /** Whether only acknowledged transactions count as shown. The right rules do not need this. */
+  /** An alternative: only acknowledged transactions count as shown. */
   readonly judgesOnlyAcknowledged: boolean
   /** A process that finds a seal without slot N+1 puts this slot itself. */
   readonly finishesSeals: boolean
@@ -133,7 +136,7 @@ export interface Rules {
   readonly seedsRecords: boolean
   /** A process that ends its own tail appends nothing while it puts slot N+1. */
   readonly stopsBeforeEnd: boolean
-  /** A process that ends its own tail creates a seal first. Not needed. */
+  /** An alternative: a process that ends its own tail creates a seal first. */
   readonly sealsOwnTail: boolean
 
   /** The deletions of the trimmer, in order, after a checkpoint of slot `trimsAfter`; null: nothing is trimmed. */
@@ -173,7 +176,7 @@ export const rightRules: Rules = {
   owner: ['write', 'sync', 'look for seal', 'look for slot', 'look at link', 'mark', 'acknowledge'],
   sealer: ['seal', 'read', 'read mark', 'put', 'sync folder'],
   open: 'seal',
-  carriesRecords: true,
+  carriesRecords: 'above mark',
   syncsBeforeApply: 'always',
   judgesOnlyAcknowledged: false,
   finishesSeals: true,

@@ -10,7 +10,7 @@ import {
 } from './rules.js'
 
 /** A difference from the right rules, and what the search must find. */
-export interface Scenario {
+interface Scenario {
   readonly name: string
   /** The kind of the violation; null if there must be none. */
   readonly finds: string | null
@@ -81,7 +81,7 @@ const fails = (name: string, finds: string, difference: Difference, isShort = tr
 const progress: Difference = { checksProgress: true }
 const sealerSyncs: Difference = {
   sealer: ['seal', 'read', 'read mark', 'sync tail', 'put', 'sync folder'],
-  carriesRecords: false,
+  carriesRecords: 'none',
 }
 const threeWriters = [
   { transactions: [1], hasTails: true },
@@ -277,6 +277,22 @@ const copies: readonly Scenario[] = [
     'a copy opens up to the mark if it is sealed',
     copying({ opens: 'mark if sealed', mayEndInFlight: false }),
   ),
+  holds(
+    'a copy has the tails before the log, and slots have all counted records',
+    copying({ folders: ['checkpoints', 'tails', 'names', 'slots'] }, { carriesRecords: 'all' }),
+  ),
+  holds(
+    'a copy has the tails before the log, and slots have all counted records, a power loss before it',
+    copying(
+      { folders: ['checkpoints', 'tails', 'names', 'slots'] },
+      { carriesRecords: 'all', powerLosses: 1 },
+    ),
+  ),
+  fails(
+    'a copy may end in records in flight, also if the owner looks for the seal before it writes',
+    'copy changed',
+    copying({ mayEndInFlight: false }, { owner: ['look for seal', ...ownerSteps] }),
+  ),
   fails(
     'a copy has the tails before the log',
     'copy broken',
@@ -327,6 +343,7 @@ const choices: readonly Scenario[] = [
     ...progress,
     sealer: [...rightRules.sealer, 'delete seal'],
   }),
+  holds('slot N+1 has copies of all counted records', { ...progress, carriesRecords: 'all' }),
   holds('the owner looks for the seal only', {
     owner: ['write', 'sync', 'look for seal', 'mark', 'acknowledge'],
   }),
@@ -470,7 +487,7 @@ const mistakes: readonly Scenario[] = [
     sealer: ['read', 'read mark', 'seal', 'put', 'sync folder'],
   }),
   fails('a sealer creates no seal', 'changed', { sealer: ['read', 'read mark', 'put', 'sync folder'] }),
-  fails('a sealer neither syncs nor copies the records', 'corrupt', { carriesRecords: false }),
+  fails('a sealer neither syncs nor copies the records', 'corrupt', { carriesRecords: 'none' }),
   fails('records after the end are applied', 'changed', { ignoresDeadRecords: false }),
   fails('a paused owner writes through an old handle', 'lost', { opensNewHandle: false, lastTail: 3 }, false),
   fails('no process finishes the seal of another process', 'stuck', { ...progress, finishesSeals: false }),

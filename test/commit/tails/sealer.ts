@@ -93,7 +93,7 @@ export function put(run: Run, next: Uint8Array, process: number, slot: number): 
   next[base + S.maker] = nonce(next, process)
   next[base + S.declaresTail] = hasTail ? 1 : 0
   next[base + S.counted] = counted
-  const carriedFrom = rules.carriesRecords ? mark : counted
+  const carriedFrom = { 'above mark': mark, all: 0, none: counted }[rules.carriesRecords]
   next[base + S.carriedFrom] = carriedFrom
   for (let record = carriedFrom + 1; record <= counted; record++) {
     next[base + S.carried + record - 1] = recordOf(next, slotAt(slot - 1), record)
@@ -110,7 +110,7 @@ export function put(run: Run, next: Uint8Array, process: number, slot: number): 
 }
 
 /** Return the first pending transaction that is neither in the view nor among the counted records. */
-export function nextTransaction(run: Run, state: Uint8Array, process: number, counted: number): number {
+function nextTransaction(run: Run, state: Uint8Array, process: number, counted: number): number {
   const p = processAt(process)
   const base = slotAt(state[p + P.head]!)
   for (let transaction = 1; transaction <= transactionsMax; transaction++) {
@@ -127,7 +127,7 @@ export function nextTransaction(run: Run, state: Uint8Array, process: number, co
 }
 
 /** Make the own slot durable. If the slot before it was trimmed, the own slot is not part of the log. */
-export function syncPut(run: Run, next: Uint8Array, process: number, slot: number): void {
+function syncPut(run: Run, next: Uint8Array, process: number, slot: number): void {
   const p = processAt(process)
   const { trims, looksBack } = run.rules
   syncLogFolder(next)

@@ -23,7 +23,7 @@ export interface Searchable {
   check(state: Uint8Array, known: Fingerprints): string | null
 }
 
-export interface Found {
+interface Found {
   readonly states: number
   readonly steps: number
   readonly depth: number
