@@ -95,6 +95,21 @@ const right: readonly Scenario[] = [
   holds('two writers, a crash, a power loss', progress),
   holds('two writers, a crash, two power losses', { ...progress, powerLosses: 2 }),
   holds('two writers, two crashes, a power loss', { ...progress, crashes: 2 }),
+  holds('two writers, two crashes, two power losses', { crashes: 2, powerLosses: 2 }),
+  holds('two writers with two transactions each, a crash, a power loss', {
+    processes: [
+      { transactions: [1, 2], hasTails: true },
+      { transactions: [3, 4], hasTails: true },
+    ],
+  }),
+  holds('two writers and a reader, three transactions, a crash, a power loss', {
+    processes: plans([1, 2], [3], []),
+  }),
+  holds('four transactions, three records in a tail, batches, a crash, a power loss', {
+    recordsPerTail: 3,
+    writesBatches: true,
+    processes: plans([1, 2, 3], [4]),
+  }),
   holds('two writers, two crashes, two power losses, a failing sync', {
     crashes: 2,
     powerLosses: 2,
@@ -149,6 +164,7 @@ const right: readonly Scenario[] = [
     ...trimming,
     processes: plans([1], [2, 3], []),
   }),
+  holds('trimming of three slots, paused owner, sealer and reader', { ...trimmingThree, slots: 5 }),
   holds('trimming, a crash, a power loss', {
     ...trimming,
     crashes: 1,
@@ -216,6 +232,20 @@ const positions: readonly Scenario[] = [
 const copies: readonly Scenario[] = [
   holds('a copy, a transaction of each process', copying({}, { processes: plans([1], [2]) }), true),
   holds('a copy', copying()),
+  holds(
+    'a copy, two tails with two transactions each',
+    copying(
+      {},
+      {
+        lastTail: 2,
+        slots: 4,
+        processes: [
+          { transactions: [1, 2], hasTails: true },
+          { transactions: [3, 4], hasTails: true },
+        ],
+      },
+    ),
+  ),
   holds(
     'a copy, a crash, a power loss before it',
     copying({}, { crashes: 1, powerLosses: 1, processes: plans([1], [2]) }),
