@@ -1,7 +1,6 @@
-/** A commit log in a blob store: one blob per slot, named `_log/<slot, 20 digits>`. */
+/** Slots that are blobs of their own in a blob store, named `_log/<slot, 20 digits>`. */
 import { corrupted, quote } from '../errors.js'
 import type { BlobMark, BlobStore } from '../storage/blob-store.js'
-import { deleteIfPossible } from '../storage/delete-if-possible.js'
 import type { CommitLog } from './commit-log.js'
 import { statedChecksum } from './slot.js'
 
@@ -39,24 +38,8 @@ export class BlobLog implements CommitLog {
   }
 
   /**
-   * Delete slots 1 to `to` in ascending order. Stop at the first slot that cannot be deleted at the moment. Returns the
-   * number of deleted slots.
-   */
-  async trim(to: number, signal?: AbortSignal): Promise<number> {
-    const keys: string[] = []
-    for await (const { key } of this.#store.list(directory, slotKey(0), signal)) {
-      if (key > slotKey(to)) break
-      if (/^\d{20}$/.test(key.slice(directory.length))) keys.push(key)
-    }
-    for (const [count, key] of keys.entries()) {
-      if (!(await deleteIfPossible(this.#store, key, signal))) return count
-    }
-    return keys.length
-  }
-
-  /**
-   * List the slots after slot `after`, and return the last one. Skips dot files, because file managers create them in
-   * folders.
+   * List the slots after slot `after`, and return the last one. Skips the files of tails, and dot files, because file
+   * managers create them in folders.
    */
   async last(signal?: AbortSignal, after = -1): Promise<number> {
     let last = after
@@ -64,13 +47,13 @@ export class BlobLog implements CommitLog {
     for await (const { key } of this.#store.list(directory, startAfter, signal)) {
       const name = key.slice(directory.length)
       if (name.startsWith('.')) continue
-      const slot = /^\d{20}$/.test(name) ? Number(name) : Number.NaN
-      if (!Number.isSafeInteger(slot)) {
+      const slot = slotOfKey(key)
+      if (slot === null) {
         throw corrupted(`${quote(key)} in the log of ${this.#store.name} is not a slot`, {
           hint: 'it may be a conflict copy of a synchronised folder: compare it with the slot, then move it away',
         })
       }
-      last = slot
+      if (key === slotKey(slot)) last = slot
     }
     return last
   }
@@ -79,4 +62,10 @@ export class BlobLog implements CommitLog {
 /** Return the key of a slot in the blob store. */
 export function slotKey(slot: number): string {
   return `${directory}${String(slot).padStart(20, '0')}`
+}
+
+/** Return the slot of a file in the folder of the log: of a slot, or of its tail with a seal and an end. Returns null for any other name. */
+export function slotOfKey(key: string): number | null {
+  const [, digits] = /^_log\/(\d{20})(?:\.tail|\.seal|\.end)?$/.exec(key) ?? []
+  return digits !== undefined && Number.isSafeInteger(Number(digits)) ? Number(digits) : null
 }

@@ -36,6 +36,18 @@ export interface CommitLog {
    */
   peek?(slot: number): BlobMark | null
   /**
+   * Return whether the next slot that this process appends may have a tail (commit/tail.ts). If so, the caller may encode
+   * it with `mayHaveTail`. Absent in logs without tails.
+   */
+  startsTail?(): boolean
+  /**
+   * Make slots readable that may have been acknowledged before a power loss. Call this before the first read. Absent in logs
+   * where a read finds such slots.
+   */
+  settle?(signal?: AbortSignal): Promise<void>
+  /** Close the files that the log keeps open. */
+  close?(): void
+  /**
    * Return the number of the last slot. Lists only the slots after `after` (default -1: all slots), and returns `after`
    * if there are none. Throws Internal ("corrupted") if the list has a file that is not a slot.
    */

@@ -46,14 +46,17 @@ export class Committer<S, Op = unknown> {
   readonly #queue: CommitQueue<S>
   readonly #appender: Appender<S>
   readonly #readOnly: boolean
+  readonly #log: CommitLog
   #closed = false
 
   private constructor(
+    log: CommitLog,
     follower: LogFollower<S>,
     queue: CommitQueue<S>,
     appender: Appender<S>,
     readOnly: boolean,
   ) {
+    this.#log = log
     this.genesis = follower.genesis
     this.slots = follower.slots
     this.#follower = follower
@@ -82,6 +85,7 @@ export class Committer<S, Op = unknown> {
       if (!create || readOnly) throw noRoot()
       return createGenesis(log, clock, unknownAfterMs)
     }
+    await log.settle?.(signal)
     const genesis = await readGenesis(log, options.base, createIfAllowed, signal)
     const start = await findStart(log, machine, genesis, options, signal)
     const queue = new CommitQueue<S>(machine, clock)
@@ -94,7 +98,7 @@ export class Committer<S, Op = unknown> {
     })
     await follower.replay(signal)
     const appender = new Appender(log, follower, queue, { clock, by, unknownAfterMs, features })
-    return new Committer(follower, queue, appender, readOnly)
+    return new Committer(log, follower, queue, appender, readOnly)
   }
 
   /** The state after slot `head`. A refresh or a commit updates it. */
@@ -166,6 +170,7 @@ export class Committer<S, Op = unknown> {
   async close(): Promise<void> {
     this.#closed = true
     await this.#appender.finish()
+    this.#log.close?.()
   }
 
   #checkOpen(): void {

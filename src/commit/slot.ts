@@ -5,6 +5,8 @@
  *     blobs      back to back
  *     trailer    crc32 u32 | bytes of the header line with its "\n" u32 | bytes of the file u64 | "SHEAFLG1"
  *
+ * If later slots may be in a tail of this slot (commit/tail.ts), the trailer ends in "SHEAFLT1" instead.
+ *
  * Numbers are little-endian. The checksum covers every byte of the file except its own four. The header is a
  * `SlotHeader`, or in slot 0 `{"f":1,"need":[],"ts":...,"genesis":{"root":...,"format":1}}`.
  *
@@ -17,7 +19,8 @@ import { crc32, crcHex } from '../primitives/checksum.js'
 import type { Entry, Genesis, SlotHeader } from './machine.js'
 
 const trailerBytes = 24
-const magic = 'SHEAFLG1'
+const magic = Buffer.from('SHEAFLG1')
+const magicWithTail = Buffer.from('SHEAFLT1')
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** A decoded slot. */
@@ -66,11 +69,15 @@ export interface EncodedSlot {
   readonly bytes: Uint8Array
 }
 
-/** Encode a slot. `entryTexts`: the JSON texts of `header.entries`, in the same order. */
+/**
+ * Encode a slot. `entryTexts`: the JSON texts of `header.entries`, in the same order. `mayHaveTail`: whether later slots
+ * may be in a tail of this slot.
+ */
 export function encodeSlot(
   header: Omit<SlotHeader, 'f' | 'blobs'>,
   entryTexts: readonly string[],
   blobs: readonly Uint8Array[],
+  mayHaveTail = false,
 ): EncodedSlot {
   let end = 0
   const ranges = blobs.map((blob): readonly [number, number] => {
@@ -81,13 +88,14 @@ export function encodeSlot(
   const { entries, ...fields } = header
   const known: SlotHeader = { f: 1, ...fields, blobs: ranges, entries }
   const text = JSON.stringify({ ...known, entries: [] })
-  const { bytes, crc, headerBytes } = encodeFile(`${text.slice(0, -2)}${entryTexts.join(',')}]}`, blobs, end)
+  const line = `${text.slice(0, -2)}${entryTexts.join(',')}]}`
+  const { bytes, crc, headerBytes } = encodeFile(line, blobs, end, mayHaveTail)
   return { bytes, slot: new Slot(known, crc, bytes, headerBytes) }
 }
 
 /** Encode slot 0. `ts`: milliseconds since 1970. */
 export function encodeGenesis(genesis: Genesis, ts: number): Uint8Array {
-  return encodeFile(JSON.stringify({ f: 1, need: [], ts, genesis }), [], 0).bytes
+  return encodeFile(JSON.stringify({ f: 1, need: [], ts, genesis }), [], 0, false).bytes
 }
 
 /**
@@ -109,6 +117,23 @@ export function statedChecksum(bytes: Uint8Array): number | null {
   return new DataView(bytes.buffer, bytes.byteOffset).getUint32(bytes.length - trailerBytes, true)
 }
 
+/** Return whether later slots may be in a tail of the slot with the bytes `bytes`. */
+export function mayHaveTail(bytes: Uint8Array): boolean {
+  return endsIn(bytes, magicWithTail)
+}
+
+/** Return the checksum of a slot if `bytes` is a whole slot without damage, otherwise null. */
+export function soundChecksum(bytes: Uint8Array): number | null {
+  const stated = statedChecksum(bytes)
+  if (stated === null || (!endsIn(bytes, magic) && !endsIn(bytes, magicWithTail))) return null
+  return checksum(bytes) === stated ? stated : null
+}
+
+function endsIn(bytes: Uint8Array, suffix: Uint8Array): boolean {
+  const start = bytes.length - suffix.length
+  return start >= 0 && suffix.every((byte, i) => bytes[start + i] === byte)
+}
+
 /** The content of slot 0, with its time and its checksum. */
 export interface DecodedGenesis {
   readonly genesis: Genesis
@@ -126,7 +151,7 @@ export function decodeGenesis(bytes: Uint8Array, features: ReadonlySet<string>):
   return { genesis: { root: genesis.root, format: 1 }, ts, crc }
 }
 
-function encodeFile(line: string, blobs: readonly Uint8Array[], blobBytes: number) {
+function encodeFile(line: string, blobs: readonly Uint8Array[], blobBytes: number, mayHaveTail: boolean) {
   const header = Buffer.from(`${line}\n`)
   const padding = blobBytes === 0 ? 0 : -header.length & 7
   const headerBytes = header.length + padding
@@ -142,7 +167,7 @@ function encodeFile(line: string, blobs: readonly Uint8Array[], blobBytes: numbe
   const trailer = new DataView(bytes.buffer, at)
   trailer.setUint32(4, headerBytes, true)
   trailer.setBigUint64(8, BigInt(total), true)
-  for (let i = 0; i < magic.length; i++) trailer.setUint8(16 + i, magic.charCodeAt(i))
+  bytes.set(mayHaveTail ? magicWithTail : magic, at + 16)
   const crc = checksum(bytes)
   trailer.setUint32(0, crc, true)
   return { bytes, crc, headerBytes }
@@ -157,10 +182,8 @@ function decodeFile(bytes: Uint8Array, number: number) {
   const at = bytes.length - trailerBytes
   if (at < 1) throw corrupted(`slot ${number} is torn: it has only ${bytes.length} bytes`)
   const trailer = new DataView(bytes.buffer, bytes.byteOffset + at, trailerBytes)
-  for (let i = 0; i < magic.length; i++) {
-    if (trailer.getUint8(16 + i) !== magic.charCodeAt(i)) {
-      throw corrupted(`slot ${number} is torn or foreign: it does not end in ${magic}`)
-    }
+  if (!endsIn(bytes, magic) && !endsIn(bytes, magicWithTail)) {
+    throw corrupted(`slot ${number} is torn or foreign: it does not end in ${magic}`)
   }
   const total = trailer.getBigUint64(8, true)
   if (total !== BigInt(bytes.length)) {

@@ -11,15 +11,24 @@ const rememberedSlots = 16
 export class Turns {
   /** By writer: the writer's newest slot. The writer with the oldest of these slots comes first. */
   readonly #newest = new Map<string, number>()
+  #last = ''
+  #run = 0
 
   /** Record that `writer` wrote `slot`. Call this in the order of slots. */
   note(writer: string, slot: number): void {
+    this.#run = writer === this.#last ? this.#run + 1 : 1
+    this.#last = writer
     this.#newest.delete(writer)
     this.#newest.set(writer, slot)
     for (const [oldest, newestSlot] of this.#newest) {
       if (newestSlot > slot - rememberedSlots) break
       this.#newest.delete(oldest)
     }
+  }
+
+  /** Return how many of the newest slots `writer` wrote in a row. */
+  runOf(writer: string): number {
+    return writer === this.#last ? this.#run : 0
   }
 
   /** The number of writers that wrote one of the newest slots. */

@@ -111,6 +111,7 @@ export class OpenedRoot implements Engine {
     this.#checkpointing = this.#checkpoint(log, layouts, options, report)
     this.#sweep = new Sweep({
       committer,
+      log: log.log,
       source: { store, slots, history, layouts },
       pins: this.retained.pins,
       underWay: this.retained.underWay,

@@ -5,13 +5,13 @@
 import { catalogMachine } from '../catalog/apply.js'
 import type { CatalogCommitter } from '../catalog/log-types.js'
 import type { CatalogState } from '../catalog/state.js'
-import { BlobLog } from '../commit/blob-log.js'
 import { type Checkpoint, Checkpoints } from '../commit/checkpoints.js'
 import { Committer } from '../commit/committer.js'
 import { Packs } from '../commit/packs.js'
 import { SlotMissing } from '../commit/replay-start.js'
 import { decodeGenesis, type Slot } from '../commit/slot.js'
 import { Slots } from '../commit/slots.js'
+import { TailedLog } from '../commit/tailed-log.js'
 import { assert, corrupted, type SheafError } from '../errors.js'
 import { packsOf, pagesOf } from '../maintenance/checkpoint-extra.js'
 import { Tail } from '../maintenance/checkpointing.js'
@@ -47,7 +47,7 @@ interface LogListener {
 
 /** The log of an open root. */
 export class RootLog {
-  readonly log: BlobLog
+  readonly log: TailedLog
   readonly checkpoints: Checkpoints<CatalogState>
   readonly packs: Packs
   readonly slots: Slots
@@ -61,7 +61,7 @@ export class RootLog {
 
   private constructor(
     store: BlobStore,
-    log: BlobLog,
+    log: TailedLog,
     checkpoints: Checkpoints<CatalogState>,
     opened: Checkpoint<CatalogState> | null,
     { memory, onDamaged }: RootLogOptions,
@@ -90,7 +90,7 @@ export class RootLog {
       skipped.set(key, error)
       warn(`${key} cannot be used: the root is opened from an older checkpoint, or from its log`, error)
     })
-    const log = new BlobLog(store)
+    const log = new TailedLog(store, { clock, readOnly })
     const first = await log.read(0, signal)
     if (first !== null) checkpoints.belongTo(decodeGenesis(first, catalogMachine.features).genesis.root)
     const opened = await checkpoints.newest(signal)
@@ -107,6 +107,7 @@ export class RootLog {
     }
     root.#committer = await Committer.open(log, catalogMachine, committing, signal).catch(error => {
       const isTrimmed = error instanceof SlotMissing && error.slot === 1 && root.opened === null
+      log.close()
       throw isTrimmed ? withoutCheckpoint(error, skipped) : error
     })
     checkpoints.belongTo(root.committer.genesis.root)

@@ -12,7 +12,7 @@ import type { CatalogCommitted, CatalogCommitter } from '../catalog/log-types.js
 import type { SweepOp } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { Holder } from '../client/optimized.js'
-import { slotKey } from '../commit/blob-log.js'
+import type { TailedLog } from '../commit/tailed-log.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Pins } from '../write/pins.js'
@@ -32,6 +32,7 @@ const pauseMsMax = 6 * 60 * 60 * 1000
 
 interface SweepOptions {
   readonly committer: CatalogCommitter
+  readonly log: TailedLog
   readonly source: SweepSource
   readonly pins: Pins
   readonly underWay: UnderWay
@@ -77,7 +78,7 @@ export class Sweep implements MaintenanceTask {
   }
 
   async work(thorough: boolean, signal: AbortSignal): Promise<void> {
-    const { committer, source, pins, clock, report } = this.#options
+    const { committer, log, source, pins, clock, report } = this.#options
     this.#restsUntil = clock.elapsed() + this.#pauseMs
     const before = await committer.refresh(signal)
     const isRaised = await this.#raiseFloor(signal)
@@ -87,8 +88,8 @@ export class Sweep implements MaintenanceTask {
     if ((await pins.oldest()) < floor) return
     // This state includes the new watermark. So commits after it cannot add older files.
     const state = await committer.refresh(signal)
-    const newest = await source.store.stat(slotKey(committer.head), signal)
-    const swept = await sweepFiles(source, state, newest?.modified ?? 0, new Pacer(signal, clock))
+    const newest = await log.modified(committer.head, signal)
+    const swept = await sweepFiles(source, state, newest ?? 0, new Pacer(signal, clock))
     if (swept.files > 0) report({ kind: 'swept', files: swept.files, bytes: swept.bytes })
   }
 

@@ -3,7 +3,7 @@
  *
  * - A key is a relative path with '/' separators (storage/key). Keys under `_tmp/` belong to the store: calls with such
  *   a key fail, and `list` never shows them.
- * - A blob never changes after it is written, and `delete` is the only way to remove it. Use `put` for names that no
+ * - A blob never changes after it is written, except through `openInPlace`, and `delete` is the only way to remove it. Use `put` for names that no
  *   other writer uses, because they contain a uuid: `put` fails if the name exists. Use `putIfAbsent` for every name
  *   that several writers may want to write.
  * - When a write resolves, the blob is durable: its content and its name survive a power loss. A power loss may undo a
@@ -53,6 +53,23 @@ export interface BlobMark {
 /** Return whether two marks belong to the same blob. */
 export function isSameBlob(a: BlobMark, b: BlobMark): boolean {
   return a.ino === b.ino && a.mtimeMs === b.mtimeMs && a.size === b.size
+}
+
+/**
+ * A blob that one process fills in place, while other processes read it. It is written like any other blob, usually
+ * with zeros, so its name and its size are durable before it is opened. Its size never changes.
+ */
+export interface BlobInPlace {
+  readonly size: number
+  /** Identifies the blob, as in its `BlobMark`. */
+  readonly ino: number
+  /** Fill `target` with the bytes from `offset` on. Sees every earlier write of every process. */
+  read(offset: number, target: Uint8Array): void
+  /** Write bytes at `offset`. Readers see them at once. They survive a power loss only after `sync`. */
+  write(offset: number, bytes: Uint8Array): void
+  /** Make all earlier writes of this process durable. After an error, they may be lost, and another `sync` may not report it. */
+  sync(): Promise<void>
+  close(): void
 }
 
 /** A range of bytes to read: from `offset` on, as many bytes as `target` has. They are written to `target`. */
@@ -118,6 +135,12 @@ export interface BlobStore {
    * (local disk, memory).
    */
   peek?(key: string): BlobMark | null
+  /**
+   * Open a blob to fill it in place, or to read it while another process fills it. Returns null if the key is absent.
+   * Synchronous. Only in stores where every process at once sees the writes and the new names of all others, and a
+   * write can be made durable without a change of the blob's size (local file systems of Linux).
+   */
+  openInPlace?(key: string): BlobInPlace | null
   /** Tells which of the processes that use the store are alive. Absent if the store cannot know. */
   readonly processes?: Processes
 }

@@ -50,10 +50,18 @@ import { type Clock, systemClock } from '../primitives/clock.js'
 import { inParallel } from '../primitives/in-parallel.js'
 import { Pacer } from '../primitives/pacer.js'
 import { type MaybePromise, whenResolved } from '../primitives/task.js'
-import { Ambiguous, type BlobInfo, type BlobMark, type BlobStore, type ByteRange } from './blob-store.js'
+import {
+  Ambiguous,
+  type BlobInfo,
+  type BlobInPlace,
+  type BlobMark,
+  type BlobStore,
+  type ByteRange,
+} from './blob-store.js'
 import { isBusy, isWindows, unlessBusy } from './busy-file.js'
 import { ioError, lacksDirectorySync, systemCode } from './io-error.js'
 import { checkKey, checkPrefix, directoryOf, isKey, temporaryDirectory } from './key.js'
+import { isOnLocalFileSystem } from './network-file-system.js'
 import { type Processes, systemProcesses } from './processes.js'
 import { checkRange } from './range.js'
 import { WriteBehind } from './write-behind.js'
@@ -146,6 +154,8 @@ interface Draft {
 export class FileStore implements BlobStore {
   readonly name: string
   readonly processes: Processes = systemProcesses
+  /** Defined only if the directory is on a local file system of Linux. */
+  readonly openInPlace?: (key: string) => BlobInPlace | null
   readonly #root: string
   readonly #readOnly: boolean
   readonly #clock: Clock
@@ -164,6 +174,7 @@ export class FileStore implements BlobStore {
     this.#readOnly = options.readOnly
     this.#clock = options.clock ?? systemClock
     this.#nonce = this.#clock.uuid()
+    if (isOnLocalFileSystem(root)) this.openInPlace = key => this.#openInPlace(key)
   }
 
   /**
@@ -349,6 +360,18 @@ export class FileStore implements BlobStore {
       const isUnsupported = error instanceof SheafError && error.code === ErrorCode.Unsupported
       if (this.#readOnly && isUnsupported) return
       throw ioError(error, 'sync', directory)
+    }
+  }
+
+  #openInPlace(key: string): BlobInPlace | null {
+    checkKey(key)
+    try {
+      if (!this.#hasDirectory(directoryOf(key))) return null
+      const flags = this.#readOnly ? readFlags : constants.O_RDWR | constants.O_NOFOLLOW
+      return new FileInPlace(key, openSync(this.#pathOf(key), flags))
+    } catch (error) {
+      if (systemCode(error) === 'ENOENT') return null
+      throw ioError(error, 'open', key)
     }
   }
 
@@ -633,6 +656,49 @@ export class FileStore implements BlobStore {
     throw unsupported(
       `${this.name} is on a file system on which a hard link replaces an existing file, so Sheaf cannot use it`,
     )
+  }
+}
+
+/** A file that one process fills in place. */
+class FileInPlace implements BlobInPlace {
+  readonly size: number
+  readonly ino: number
+  readonly #key: string
+  readonly #fd: number
+
+  constructor(key: string, fd: number) {
+    const { size, ino } = fstatSync(fd)
+    this.size = size
+    this.ino = ino
+    this.#key = key
+    this.#fd = fd
+  }
+
+  read(offset: number, target: Uint8Array): void {
+    readNow(this.#fd, this.#key, offset, target)
+  }
+
+  write(offset: number, bytes: Uint8Array): void {
+    assert(offset + bytes.length <= this.size, `${this.#key} has only ${this.size} bytes`)
+    try {
+      for (let done = 0; done < bytes.length; ) {
+        done += writeSync(this.#fd, bytes, done, bytes.length - done, offset + done)
+      }
+    } catch (error) {
+      throw ioError(error, 'write', this.#key)
+    }
+  }
+
+  async sync(): Promise<void> {
+    try {
+      await syncContent(this.#fd)
+    } catch (error) {
+      throw ioError(error, 'sync', this.#key)
+    }
+  }
+
+  close(): void {
+    closeSync(this.#fd)
   }
 }
 

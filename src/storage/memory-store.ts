@@ -8,7 +8,7 @@ import type { BlobInfo, BlobMark, BlobStore, ByteRange } from './blob-store.js'
 import { checkKey, checkPrefix } from './key.js'
 import { checkRange } from './range.js'
 
-interface Blob {
+export interface StoredBlob {
   readonly bytes: Uint8Array
   /** The number of blobs that were written before this one. It identifies the blob. */
   readonly number: number
@@ -24,7 +24,7 @@ const named = sharedState('memory roots', () => new Map<string, MemoryStore>())
 export class MemoryStore implements BlobStore {
   readonly name: string
   readonly #clock: Clock
-  readonly #blobs = new Map<string, Blob>()
+  protected readonly blobs = new Map<string, StoredBlob>()
   #written = 0
 
   constructor(name = scheme, clock: Clock = systemClock) {
@@ -78,7 +78,7 @@ export class MemoryStore implements BlobStore {
   async putIfAbsent(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'won' | 'taken'> {
     if (this.#find(key, signal) !== undefined) return 'taken'
     const blob = { bytes: new Uint8Array(bytes), number: this.#written++, modified: this.#clock.now() }
-    this.#blobs.set(key, blob)
+    this.blobs.set(key, blob)
     return 'won'
   }
 
@@ -90,7 +90,7 @@ export class MemoryStore implements BlobStore {
   async *list(prefix: string, startAfter = '', signal?: AbortSignal): AsyncIterable<BlobInfo> {
     checkPrefix(prefix)
     const pacer = new Pacer(signal, this.#clock)
-    const keys = [...this.#blobs.keys()].filter(key => key.startsWith(prefix) && key > startAfter).sort()
+    const keys = [...this.blobs.keys()].filter(key => key.startsWith(prefix) && key > startAfter).sort()
     for (const key of keys) {
       const info = await this.stat(key, signal)
       if (info !== null) yield info
@@ -100,7 +100,7 @@ export class MemoryStore implements BlobStore {
 
   async delete(key: string, signal?: AbortSignal): Promise<void> {
     this.#find(key, signal)
-    this.#blobs.delete(key)
+    this.blobs.delete(key)
   }
 
   peek(key: string): BlobMark | null {
@@ -108,10 +108,10 @@ export class MemoryStore implements BlobStore {
     return blob === undefined ? null : { ino: blob.number, mtimeMs: blob.modified, size: blob.bytes.length }
   }
 
-  #find(key: string, signal?: AbortSignal): Blob | undefined {
+  #find(key: string, signal?: AbortSignal): StoredBlob | undefined {
     signal?.throwIfAborted()
     checkKey(key)
-    return this.#blobs.get(key)
+    return this.blobs.get(key)
   }
 
   #range(key: string, offset: number, length: number, signal?: AbortSignal): Uint8Array {

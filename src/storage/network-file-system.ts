@@ -1,4 +1,4 @@
-/** Recognizes file systems on other machines. */
+/** Recognizes file systems on other machines, and local ones. */
 import { statfsSync } from 'node:fs'
 import { isWindows } from './busy-file.js'
 
@@ -13,6 +13,14 @@ const names: ReadonlyMap<number, string> = new Map([
   [0x0bd00bd0, 'Lustre'],
   [0x01021997, '9p'],
   [0x786f4256, 'a shared folder of VirtualBox'],
+])
+
+/**
+ * Types of local file systems, as Linux reports them: ext2 to ext4, XFS, Btrfs, ZFS, F2FS, bcachefs, tmpfs, ramfs, and
+ * the overlays of containers. FUSE is missing, because it also serves other machines.
+ */
+const localTypes: ReadonlySet<number> = new Set([
+  0xef53, 0x58465342, 0x9123683e, 0x2fc12fc1, 0xf2f52010, 0xca451a4e, 0x01021994, 0x858458f6, 0x794c7630,
 ])
 
 /** A path of Windows on another machine: `\\server\share`, also in the long form `\\?\UNC\server\share`. */
@@ -30,5 +38,15 @@ export function networkFileSystemOf(path: string): string | null {
     return names.get(statfsSync(path).type >>> 0) ?? null
   } catch {
     return null
+  }
+}
+
+/** Return whether the absolute path `path` is certainly on a local file system. Returns false for every path outside of Linux. */
+export function isOnLocalFileSystem(path: string): boolean {
+  if (process.platform !== 'linux') return false
+  try {
+    return localTypes.has(statfsSync(path).type >>> 0)
+  } catch {
+    return false
   }
 }

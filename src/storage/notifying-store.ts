@@ -1,14 +1,15 @@
 /** A store that reports every deletion that is made through it. Then caches can drop the data of deleted blobs. */
 import type { MaybePromise } from '../primitives/task.js'
-import type { BlobInfo, BlobMark, BlobStore, ByteRange } from './blob-store.js'
+import type { BlobInfo, BlobInPlace, BlobMark, BlobStore, ByteRange } from './blob-store.js'
 import type { Processes } from './processes.js'
 
 /** Wraps a store, and calls `onDeleted` with the key of every deleted blob. */
 export class NotifyingStore implements BlobStore {
   readonly name: string
-  /** Defined only if the wrapped store defines it. The same is true for `sync` and `processes`. */
+  /** Defined only if the wrapped store defines it. The same is true for the next three. */
   readonly peek?: (key: string) => BlobMark | null
   readonly sync?: (prefix: string) => Promise<void>
+  readonly openInPlace?: (key: string) => BlobInPlace | null
   readonly processes?: Processes
   readonly #store: BlobStore
   readonly #onDeleted: (key: string) => void
@@ -19,6 +20,7 @@ export class NotifyingStore implements BlobStore {
     this.#onDeleted = onDeleted
     if (store.peek !== undefined) this.peek = key => store.peek!(key)
     if (store.sync !== undefined) this.sync = prefix => store.sync!(prefix)
+    if (store.openInPlace !== undefined) this.openInPlace = key => store.openInPlace!(key)
     if (store.processes !== undefined) this.processes = store.processes
   }
 

@@ -2,10 +2,11 @@
 import { catalogMachine } from '../catalog/apply.js'
 import type { CatalogEntry } from '../catalog/log-types.js'
 import type { CatalogState } from '../catalog/state.js'
-import { slotKey } from '../commit/blob-log.js'
+import { slotKey, slotOfKey } from '../commit/blob-log.js'
 import type { Checkpoint, FoundCheckpoint } from '../commit/checkpoints.js'
 import type { Genesis } from '../commit/machine.js'
 import { decodeGenesis, decodeSlot, type Slot } from '../commit/slot.js'
+import { tailKey } from '../commit/tail.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import { Pacer } from '../primitives/pacer.js'
 import { damageOf } from './findings.js'
@@ -52,7 +53,7 @@ export async function verifyLog(verifying: Verifying): Promise<VerifiedLog> {
     if (slot === null) replay.skip(crc)
     else {
       const fault = replay.apply(slot)
-      if (fault !== null) await findings.note('slot', slotKey(number), fault)
+      if (fault !== null) await findings.note('slot', verifying.log.fileOf(number), fault)
     }
     const kept = bySlot.get(number)
     if (kept === undefined || kept.checkpoint === null) continue
@@ -82,7 +83,8 @@ export async function verifyLog(verifying: Verifying): Promise<VerifiedLog> {
  * Return the first slot of the log after the genesis, and the newest slot that the verification reads. `first` is
  * Infinity if the log has only the genesis.
  */
-async function endsOf({ store, last: most, found, findings, signal }: Verifying) {
+async function endsOf(verifying: Verifying) {
+  const { store, last: most, found, findings, signal } = verifying
   let first = Number.POSITIVE_INFINITY
   // The slot of the newest checkpoint must exist, because it was written before the checkpoint and no trim deletes it.
   let last = found.find(({ checkpoint }) => checkpoint !== null)?.slot ?? 0
@@ -91,15 +93,29 @@ async function endsOf({ store, last: most, found, findings, signal }: Verifying)
     const name = key.slice('_log/'.length)
     await pacer.turn()
     if (name.startsWith('.')) continue
-    const slot = /^\d{20}$/.test(name) ? Number(name) : Number.NaN
-    if (!Number.isSafeInteger(slot))
+    const slot = slotOfKey(key)
+    if (slot === null)
       await findings.note('slot', key, 'it is in the folder of the log, but its name is not a slot number')
-    else if (slot > 0 && slot <= most) {
+    else if (key === slotKey(slot) && slot > 0 && slot <= most) {
       first = Math.min(first, slot)
       last = Math.max(last, slot)
     }
   }
-  return { first, last }
+  return { first, last: Math.max(last, Math.min(most, await lastInTails(verifying))) }
+}
+
+/** Check the tails and their ends. Returns the last slot of all tails, or 0. */
+async function lastInTails({ log, findings, signal }: Verifying): Promise<number> {
+  let last = 0
+  for (const base of await log.bases(signal)) {
+    try {
+      await log.settle(signal)
+      last = (await log.tail(base))?.last ?? last
+    } catch (error) {
+      await findings.note('slot', tailKey(base), damageOf(error))
+    }
+  }
+  return last
 }
 
 /**
@@ -160,21 +176,24 @@ async function readSlot(
   crc: number | null,
 ): Promise<Slot | null> {
   const { log, findings, signal } = verifying
-  const key = slotKey(number)
   try {
     const bytes = await log.read(number, signal)
     if (bytes === null) {
       if (isCovered) return null
       await mustBeThere(verifying)
-      await findings.note('slot', key, 'it is missing')
+      await findings.note('slot', slotKey(number), 'it is missing')
       return null
     }
-    findings.slot(key, bytes.length)
+    findings.slot(slotKey(number), bytes.length)
     const slot = decodeSlot(bytes, number, catalogMachine.features)
     if (crc === null || slot.crc === crc) return slot
-    await findings.note('slot', key, `it has checksum ${crcHex(slot.crc)}, but packs record ${crcHex(crc)}`)
+    await findings.note(
+      'slot',
+      log.fileOf(number),
+      `slot ${number} has checksum ${crcHex(slot.crc)}, but packs record ${crcHex(crc)}`,
+    )
   } catch (error) {
-    await findings.note('slot', key, damageOf(error))
+    await findings.note('slot', log.fileOf(number), damageOf(error))
   }
   return null
 }

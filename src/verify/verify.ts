@@ -9,11 +9,11 @@
 import { catalogMachine } from '../catalog/apply.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { Verification, VerifyOptions } from '../client/verification.js'
-import { BlobLog } from '../commit/blob-log.js'
 import { Checkpoints, type FoundCheckpoint } from '../commit/checkpoints.js'
 import { Packs } from '../commit/packs.js'
 import { decodeGenesis } from '../commit/slot.js'
 import { Slots } from '../commit/slots.js'
+import { TailedLog } from '../commit/tailed-log.js'
 import { Analyzers } from '../indexes/text/analysis/analyzers.js'
 import { nextExtra, packsOf, pagesOf } from '../maintenance/checkpoint-extra.js'
 import { writeCheckpoint } from '../maintenance/checkpointing.js'
@@ -59,28 +59,28 @@ async function verifyStore(
   const findings = new Findings(options)
   for (;;) {
     const { head, release } = await hold()
+    const log = new TailedLog(store, { clock, readOnly: true })
     try {
-      await verifyOnce(store, head, findings, options, clock, analyzers)
+      await verifyOnce({ store, log, clock }, head, findings, options, analyzers)
       return findings.result()
     } catch (error) {
       if (!(error instanceof Overtaken)) throw error
       findings.startOver()
     } finally {
+      log.close()
       await release()
     }
   }
 }
 
 async function verifyOnce(
-  store: BlobStore,
+  { store, log, clock }: { readonly store: BlobStore; readonly log: TailedLog; readonly clock: Clock },
   last: number,
   findings: Findings,
   { repair = false, signal }: VerifyOptions,
-  clock: Clock,
   analyzers: Analyzers,
 ): Promise<void> {
   const checkpoints = new Checkpoints(store, catalogMachine, clock)
-  const log = new BlobLog(store)
   const root = await rootOf(log, signal)
   if (root !== null) checkpoints.belongTo(root)
   const found: FoundCheckpoint<CatalogState>[] = []
@@ -117,7 +117,7 @@ async function verifyOnce(
 }
 
 /** Return the id of the root. Returns null if the genesis slot is missing or damaged, which `verifyLog` reports. */
-async function rootOf(log: BlobLog, signal: AbortSignal | undefined): Promise<string | null> {
+async function rootOf(log: TailedLog, signal: AbortSignal | undefined): Promise<string | null> {
   const bytes = await log.read(0, signal)
   try {
     return bytes === null ? null : decodeGenesis(bytes, catalogMachine.features).genesis.root

@@ -1,9 +1,9 @@
 /** The services and data that all steps of a verification use. */
 import type { CatalogState } from '../catalog/state.js'
 import type { Checkpoints, FoundCheckpoint } from '../commit/checkpoints.js'
-import type { CommitLog } from '../commit/commit-log.js'
 import type { Packs } from '../commit/packs.js'
 import type { Slots } from '../commit/slots.js'
+import type { TailedLog } from '../commit/tailed-log.js'
 import type { Analyzers } from '../indexes/text/analysis/analyzers.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import type { Findings } from './findings.js'
@@ -13,7 +13,7 @@ export interface Verifying {
   /** The newest slot to read. Infinity: all slots are read. */
   readonly last: number
   /** The slots that are still in the log, without those in packs. */
-  readonly log: CommitLog
+  readonly log: TailedLog
   /** All slots, in the log and in packs. */
   readonly slots: Slots
   /** The packs that the newest checkpoint among `found` names. */

@@ -7,7 +7,7 @@ import { FileStore } from '../../src/storage/file-store.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { commitLogSuite } from '../suites/commit-log.js'
 import { SeededClock } from '../support/clock.js'
-import { BusyStore, FaultyStore } from '../support/stores.js'
+import { FaultyStore } from '../support/stores.js'
 
 const base = mkdtempSync(join(tmpdir(), 'sheaf-blob-log-'))
 afterAll(() => rmSync(base, { recursive: true, force: true }))
@@ -48,23 +48,5 @@ describe('BlobLog', () => {
     await log.append(0, Uint8Array.of(1))
     await store.put('_log/.DS_Store', Uint8Array.of(2))
     expect(await log.last()).toBe(0)
-  })
-
-  test('is trimmed up to the first slot that cannot be deleted now', async () => {
-    const store = new BusyStore(new MemoryStore(), key => key.endsWith('3'))
-    const log = new BlobLog(store)
-    for (let slot = 0; slot < 6; slot++) await log.append(slot, Uint8Array.of(slot))
-    expect(await log.trim(4)).toBe(2)
-    store.isOpen = () => false
-    expect(await log.trim(4)).toBe(2)
-    expect(await Promise.all([0, 1, 2, 3, 4, 5].map(slot => log.has(slot)))).toEqual([
-      true,
-      false,
-      false,
-      false,
-      false,
-      true,
-    ])
-    await expect(log.trim(5, AbortSignal.abort(new Error('enough')))).rejects.toThrow('enough')
   })
 })

@@ -4,16 +4,17 @@
  * `SHEAF_CRASH_SECONDS` says for how long (default 6).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { catalogMachine } from '../../src/catalog/apply.js'
 import type { Entry } from '../../src/commit/machine.js'
 import { decodeSlot } from '../../src/commit/slot.js'
+import { TailedLog } from '../../src/commit/tailed-log.js'
 import { formatTransactionId } from '../../src/commit/transaction-id.js'
 import { connect, type Namespace } from '../../src/index.js'
+import { systemClock } from '../../src/primitives/clock.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { shipped } from '../adapters/built.js'
 import { randomFrom } from '../support/clock.js'
 import { temporaryRoots } from '../support/roots.js'
@@ -89,7 +90,7 @@ test(
     await Promise.all([watching, ...writing])
 
     const places = new Map<string, string>()
-    for (const { entry, transaction } of entriesOf(directory)) {
+    for await (const { entry, transaction } of entriesOf(directory)) {
       const transfer = transferOf(entry)
       if (transfer === null) continue
       expect(places.has(transfer), `${transfer} was committed twice`).toBe(false)
@@ -160,16 +161,20 @@ async function sumOf({ operations }: Namespace): Promise<number> {
   return sum
 }
 
-function* entriesOf(directory: string): Generator<{ readonly entry: Entry; readonly transaction: string }> {
-  const folder = join(directory, '_log')
-  for (const name of readdirSync(folder).sort()) {
-    const number = Number(name)
-    if (number === 0) continue
-    const { header } = decodeSlot(readFileSync(join(folder, name)), number, catalogMachine.features)
+async function* entriesOf(
+  directory: string,
+): AsyncGenerator<{ readonly entry: Entry; readonly transaction: string }> {
+  const store = await FileStore.open(directory, { create: false, readOnly: true })
+  const log = new TailedLog(store, { clock: systemClock, readOnly: true })
+  await log.settle()
+  const last = await log.last()
+  for (let number = 1; number <= last; number++) {
+    const { header } = decodeSlot((await log.read(number))!, number, catalogMachine.features)
     for (const entry of header.entries) {
       yield { entry, transaction: formatTransactionId(number, entry.txn) }
     }
   }
+  log.close()
 }
 
 /** The transfer an entry is, whole: both accounts, and nothing else. */

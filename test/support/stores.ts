@@ -10,6 +10,8 @@ import {
   type ByteRange,
 } from '../../src/storage/blob-store.js'
 
+import { FileStore } from '../../src/storage/file-store.js'
+
 type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 
 /** Passes every call on through `around`, which may count, refuse, delay or repeat it. */
@@ -278,6 +280,13 @@ export class CrashingStore extends WrappedStore {
     if (this.#lastLands) await run()
     throw new Dead(`died in ${call}`)
   }
+}
+
+/** Open a directory in which every slot gets a file of its own, as on a network file system. */
+export async function withoutTails(path: string): Promise<FileStore> {
+  const store = await FileStore.open(path, { create: true, readOnly: false })
+  delete (store as { openInPlace?: unknown }).openInPlace
+  return store
 }
 
 export async function keysIn(store: BlobStore, prefix: string): Promise<string[]> {

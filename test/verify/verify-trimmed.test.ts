@@ -18,7 +18,7 @@ import { MemoryStore } from '../../src/storage/memory-store.js'
 import { damaged as damagedIn, filesOf, flipped } from '../support/damage.js'
 import { failure } from '../support/failure.js'
 import { temporaryRoots } from '../support/roots.js'
-import { WrappedStore } from '../support/stores.js'
+import { WrappedStore, withoutTails } from '../support/stores.js'
 
 const freshRoot = temporaryRoots()
 const root = freshRoot()
@@ -38,7 +38,7 @@ async function checkpointsIn(path: string): Promise<Checkpoints<CatalogState>> {
 }
 
 beforeAll(async () => {
-  const ns = await connect(root, { maintenance: soon })
+  const ns = await connect(root, { store: await withoutTails(root), maintenance: soon })
   const large = await ns.createTable(
     'large',
     Array.from({ length: 9_000 }, (_, id) => ({ id, text: `text ${id % 7} ${'.'.repeat(9)}` })),

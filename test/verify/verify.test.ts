@@ -22,6 +22,7 @@ import { damaged as damagedIn, filesOf, flipped } from '../support/damage.js'
 import { failure } from '../support/failure.js'
 import { manifestOf, stage } from '../support/lance.js'
 import { temporaryRoots } from '../support/roots.js'
+import { withoutTails } from '../support/stores.js'
 
 const freshRoot = temporaryRoots()
 const root = freshRoot()
@@ -39,7 +40,8 @@ const kinds: readonly (readonly [RegExp, Problem['kind']])[] = [
 const kindOf = (key: string) => kinds.find(([pattern]) => pattern.test(key))![1]
 
 beforeAll(async () => {
-  const ns = await connect(root, { maintenance: { compact: false } })
+  const store = await withoutTails(root)
+  const ns = await connect(root, { store, maintenance: { compact: false } })
   const large = await ns.createTable(
     'large',
     Array.from({ length: 70_000 }, (_, id) => ({ id, text: `text ${id % 7}` })),
@@ -51,7 +53,6 @@ beforeAll(async () => {
   for (let i = 1; i < 70; i++) await many.add([{ a: i }])
   await many.restore(3)
   await ns.createView('view', { source: 'many', where: 'a > 1' })
-  const store = await FileStore.open(root, { create: false, readOnly: false })
   const { location } = await ns.operations.declareTable({ id: ['lance'], location: 'own/lance' })
   for (const version of [1, 2]) {
     const { manifest_path } = await stage(store, location, version)

@@ -1,0 +1,481 @@
+/**
+ * The commit log of a root. A slot is a file of its own (commit/blob-log.ts), or a record in a tail (commit/tail.ts). Tails
+ * exist where the store has `openInPlace`: there a process that commits alone makes a slot durable with one sync.
+ *
+ * - Only a slot whose file says so may have a tail. Its writer, the *owner*, creates the tail and appends the next slots.
+ * - The owner writes a record, syncs it, looks for a seal and for the end of the tail, and only then sets the mark and
+ *   answers `won`.
+ * - Any other writer first *ends* the tail: it creates the seal, reads the valid records, and writes the end, which says how
+ *   many of them are slots. The first end counts. The next slot has a file of its own.
+ * - So whatever the order of their steps: either the owner sees the seal, or the other writer reads the owner's record.
+ * - The owner ends its tail without a seal, when the tail is full: it alone appends, so it knows the last record.
+ * - Other processes see the records up to the mark. A process that opens the root cannot trust the mark, because a power
+ *   loss may undo it: if there are valid records after it, the process ends the tail (`settle`).
+ * - After a failed sync, the owner never uses the tail again. It ends it with a seal, like any other writer.
+ */
+import type { Clock } from '../primitives/clock.js'
+import { Ambiguous, type BlobMark, type BlobStore } from '../storage/blob-store.js'
+import { deleteIfPossible } from '../storage/delete-if-possible.js'
+import { BlobLog, slotKey, slotOfKey } from './blob-log.js'
+import type { CommitLog } from './commit-log.js'
+import { KnownTail } from './known-tail.js'
+import { mayHaveTail, statedChecksum } from './slot.js'
+import {
+  decodeTailEnd,
+  emptyTail,
+  encodeMark,
+  encodeRecord,
+  encodeTailEnd,
+  endKey,
+  recordBytes,
+  sealKey,
+  type TailEnd,
+  tailKey,
+} from './tail.js'
+
+interface TailedLogOptions {
+  readonly clock: Clock
+  /** Whether to write nothing. */
+  readonly readOnly: boolean
+}
+
+/** Size of the first tail of a process, and of the largest. Each tail is twice as large as the one before. */
+const firstTailBytes = 128 * 1024
+const tailBytesMax = 2 * 1024 * 1024
+/** A process ends its tail after this time, in milliseconds, so that the slots in it can be trimmed. */
+const tailMsMax = 60 * 60 * 1000
+/** Maximum number of tails whose records are remembered. */
+const knownMax = 16
+/** Time for which a process that opens the root waits for the owner to set its mark, and the time between two looks. */
+const settleMs = 50
+const settlePauseMs = 5
+
+/** The newest slot with a file of its own that this process has read or written. */
+interface NewestFile {
+  readonly slot: number
+  readonly crc: number
+  readonly mayHaveTail: boolean
+  /** Whether this process wrote it, so that it may create the tail. */
+  readonly isOwn: boolean
+}
+
+/** See the head of this file. */
+export class TailedLog implements CommitLog {
+  /** Defined only if the store has `peek`. */
+  readonly peek?: (slot: number) => BlobMark | null
+  /** Defined only if the store has `sync`. */
+  readonly sync?: () => Promise<void>
+  readonly #store: BlobStore
+  readonly #clock: Clock
+  readonly #readOnly: boolean
+  readonly #files: BlobLog
+  readonly #boot: string | null
+  /** By base. The tail that was used last is at the end. */
+  readonly #tails = new Map<number, KnownTail>()
+  #newest: NewestFile | null = null
+  /** The tail of this process, which it may append to. */
+  #own: KnownTail | null = null
+  /** The time on the monotonic clock when `#own` was created. */
+  #ownSince = 0
+  /** The bases of all tails with slots up to `#basesUpTo`. */
+  #bases: readonly number[] = []
+  #basesUpTo = -1
+  #nextTailBytes = firstTailBytes
+  /** Whether a slot was read whose name may not be durable. */
+  #isUnsynced = false
+  #syncing: Promise<void> | null = null
+
+  constructor(store: BlobStore, { clock, readOnly }: TailedLogOptions) {
+    this.#store = store
+    this.#clock = clock
+    this.#readOnly = readOnly
+    this.#files = new BlobLog(store)
+    this.#boot = store.processes?.own?.boot ?? null
+    if (store.peek !== undefined) this.peek = slot => this.#peek(slot)
+    if (store.sync !== undefined) this.sync = () => this.#sync()
+  }
+
+  /** Return whether the next slot that this process appends will have a file of its own and may have a tail. */
+  startsTail(): boolean {
+    const canFill = this.#store.openInPlace !== undefined && this.#boot !== null && !this.#readOnly
+    const isNext = this.#newest?.isOwn === true && this.#newest.mayHaveTail
+    return canFill && this.#own === null && !isNext
+  }
+
+  async read(slot: number, signal?: AbortSignal): Promise<Uint8Array | null> {
+    for (const tail of this.#tails.values()) {
+      if (slot > tail.last && !this.#isOver(tail)) await this.#follow(tail)
+      if (tail.has(slot)) return tail.read(slot, signal)
+    }
+    const bytes = await this.#readFile(slot, signal)
+    if (bytes !== null) return bytes
+    const tail = await this.#find(slot, signal)
+    return tail === null ? null : tail.read(slot, signal)
+  }
+
+  async append(slot: number, bytes: Uint8Array): Promise<'won' | 'taken'> {
+    const own = await this.#ownTailFor(slot, bytes)
+    if (own !== null) {
+      const answer = await this.#appendTo(own, slot, bytes)
+      if (answer !== null) return answer
+    }
+    const base = await this.#baseBefore(slot)
+    if (base !== null) {
+      const end = await this.#endTail(base)
+      if (end === null || slot <= base + end.records) return 'taken'
+    }
+    const answer = await this.#files.append(slot, bytes)
+    if (answer === 'won') this.#note(slot, bytes, true)
+    return answer
+  }
+
+  async has(slot: number, crc?: number, signal?: AbortSignal): Promise<boolean> {
+    if (await this.#files.has(slot, crc, signal)) return true
+    const tail = await this.#tailOf(slot, signal)
+    if (tail === null || (crc !== undefined && tail.crcOf(slot) !== crc)) return false
+    if (this.#store.peek !== undefined) return tail.isThere()
+    return (await this.#store.stat(tailKey(tail.base), signal)) !== null
+  }
+
+  /** Delete a slot that has a file of its own. */
+  remove(slot: number): Promise<void> {
+    return this.#files.remove(slot)
+  }
+
+  async last(signal?: AbortSignal, after = -1): Promise<number> {
+    const file = await this.#files.last(signal, after)
+    const base = (await this.bases(signal)).at(-1)
+    // A file after the base of the newest tail comes after the tail.
+    if (base === undefined || (file > after && file > base)) return file
+    const tail = await this.tail(base)
+    return tail === null ? file : Math.max(file, tail.last)
+  }
+
+  /** Return the key of the file that contains a slot that was read. */
+  fileOf(slot: number): string {
+    for (const tail of this.#tails.values()) if (tail.has(slot)) return tailKey(tail.base)
+    return slotKey(slot)
+  }
+
+  /** Return the time when slot `slot` or a later one was written, by the clock of the store, in milliseconds since 1970. */
+  async modified(slot: number, signal?: AbortSignal): Promise<number | null> {
+    const tail = await this.#tailOf(slot, signal)
+    const info = await this.#store.stat(tail === null ? slotKey(slot) : tailKey(tail.base), signal)
+    return info?.modified ?? null
+  }
+
+  /**
+   * Make sure that this process sees all slots that were ever acknowledged, also if a power loss undid the mark of the last
+   * tail.
+   */
+  async settle(signal?: AbortSignal): Promise<void> {
+    const base = (await this.bases(signal)).at(-1)
+    const tail = base === undefined ? null : await this.tail(base)
+    if (tail === null || tail === this.#own) return
+    const deadline = this.#clock.elapsed() + settleMs
+    while (await this.#follow(tail)) {
+      const beyond = tail.hasEnded ? [] : await tail.beyond()
+      if (beyond.length === 0) return
+      if (this.#clock.elapsed() >= deadline) {
+        if (!this.#readOnly) await this.#endTail(tail.base)
+        // A reader cannot end the tail. If its writer was on a machine that has been booted since, it writes no more.
+        else if (tail.head.boot !== this.#boot) await tail.learn(tail.count + beyond.length)
+        return
+      }
+      await this.#clock.sleep(settlePauseMs, signal)
+    }
+  }
+
+  /**
+   * Delete slots 1 to `to` in ascending order. A tail is deleted when all its slots can be deleted. Stops at the first slot
+   * that cannot be deleted at the moment. Returns the number of deleted slots.
+   */
+  async trim(to: number, signal?: AbortSignal): Promise<number> {
+    let count = 0
+    for (const { slot, isTail } of await this.#trimmable(to, signal)) {
+      if (isTail && !(await this.#endsBy(slot, to))) return count
+      // The tail comes before its seal and its end. So an owner that finds no seal, and then its tail, has no other end.
+      const keys = isTail ? [tailKey(slot), sealKey(slot), endKey(slot)] : [slotKey(slot)]
+      for (const key of keys) if (!(await deleteIfPossible(this.#store, key, signal))) return count
+      count += isTail ? (this.#tails.get(slot)?.count ?? 0) : 1
+      if (isTail) this.#tails.delete(slot)
+    }
+    return count
+  }
+
+  /** Close the files of tails. */
+  close(): void {
+    for (const tail of this.#tails.values()) tail.close()
+  }
+
+  /** List the slots up to `to` that have files of their own, and those that have files of tails, in the order of slots. */
+  async #trimmable(to: number, signal: AbortSignal | undefined) {
+    const found: { readonly slot: number; readonly isTail: boolean }[] = []
+    for await (const { key } of this.#store.list('_log/', slotKey(0), signal)) {
+      const slot = slotOfKey(key)
+      if (slot === null || slot > to) continue
+      const isTail = key !== slotKey(slot)
+      const last = found.at(-1)
+      if (last?.slot !== slot || last.isTail !== isTail) found.push({ slot, isTail })
+    }
+    return found
+  }
+
+  /** Return whether the tail of slot `base` has ended at slot `to` or before. Its file may have been deleted. */
+  async #endsBy(base: number, to: number): Promise<boolean> {
+    const tail = await this.tail(base)
+    if (tail !== null) return tail.hasEnded && tail.last <= to
+    const end = await this.#readEnd(base)
+    // Without an end and a file, it is a seal that a writer left that had missed a trim.
+    return end === null ? base < to : base + end.records <= to
+  }
+
+  #peek(slot: number): BlobMark | null {
+    const store = this.#store
+    for (const tail of this.#tails.values()) {
+      if (tail.has(slot)) return tail.isThere() ? tail.markOf(slot) : null
+      if (slot !== tail.last + 1 || this.#isOver(tail)) continue
+      // A read finds out whether the end comes before the slot. Look for it first: what was acknowledged in the tail
+      // before this look has a mark now.
+      const end = store.peek!(endKey(tail.base))
+      if (end !== null || tail === this.#own) return end
+      if (tail.blob === null) return store.peek!(tailKey(tail.base))
+      return slot <= tail.base + tail.markNow() ? tail.markOf(slot) : null
+    }
+    const newest = this.#newest
+    if (newest?.slot === slot - 1 && newest.mayHaveTail && !this.#tails.has(newest.slot))
+      return store.peek!(endKey(newest.slot)) ?? store.peek!(tailKey(newest.slot))
+    return this.#files.peek!(slot)
+  }
+
+  /** Only slots with files of their own may have names that are not durable. */
+  #sync(): Promise<void> {
+    if (this.#isUnsynced) {
+      this.#isUnsynced = false
+      const syncing = this.#files.sync!().finally(() => {
+        if (this.#syncing === syncing) this.#syncing = null
+      })
+      syncing.catch(() => {
+        this.#isUnsynced = true
+      })
+      this.#syncing = syncing
+    }
+    return this.#syncing ?? Promise.resolve()
+  }
+
+  async #readFile(slot: number, signal: AbortSignal | undefined): Promise<Uint8Array | null> {
+    const bytes = await this.#files.read(slot, signal)
+    if (bytes === null) return null
+    this.#isUnsynced = true
+    this.#note(slot, bytes, false)
+    return bytes
+  }
+
+  #note(slot: number, bytes: Uint8Array, isOwn: boolean): void {
+    const newest = this.#newest
+    if (newest !== null && newest.slot > slot) return
+    const crc = statedChecksum(bytes) ?? 0
+    const wasOwn = newest?.isOwn === true && newest.slot === slot && newest.crc === crc
+    this.#newest = { slot, crc, mayHaveTail: mayHaveTail(bytes), isOwn: isOwn || wasOwn }
+  }
+
+  /** Return the tail that contains a slot; null if there is none. */
+  async #tailOf(slot: number, signal: AbortSignal | undefined): Promise<KnownTail | null> {
+    for (const tail of this.#tails.values()) if (tail.has(slot)) return tail
+    return this.#find(slot, signal)
+  }
+
+  /** Return whether a tail has ended. Its end may be unknown, because it was trimmed before this process read it. */
+  #isOver(tail: KnownTail): boolean {
+    return tail.hasEnded || (this.#newest !== null && this.#newest.slot > tail.base)
+  }
+
+  /** Look in the store for the tail that contains a slot. */
+  async #find(slot: number, signal: AbortSignal | undefined): Promise<KnownTail | null> {
+    const newest = this.#newest
+    const isKnown = newest?.slot === slot - 1
+    if (isKnown && !newest.mayHaveTail) return null
+    const base = isKnown ? newest.slot : await this.#baseOf(slot, signal)
+    const tail = base === undefined ? null : await this.tail(base)
+    return tail?.has(slot) ? tail : null
+  }
+
+  /** Return the base of the tail that may contain a slot. Returns undefined if there is none. */
+  async #baseOf(slot: number, signal: AbortSignal | undefined): Promise<number | undefined> {
+    const bases = slot <= this.#basesUpTo ? this.#bases : await this.bases(signal)
+    return bases.findLast(each => each < slot)
+  }
+
+  /** Return the slots that have tails, ascending. */
+  async bases(signal?: AbortSignal): Promise<readonly number[]> {
+    const bases: number[] = []
+    for await (const { key } of this.#store.list('_log/', undefined, signal)) {
+      const slot = slotOfKey(key)
+      if (slot !== null && key === tailKey(slot)) bases.push(slot)
+    }
+    this.#bases = bases
+    // In a store on another machine, no process creates a tail.
+    const isFixed = this.#store.openInPlace === undefined && this.#store.peek === undefined
+    this.#basesUpTo = isFixed
+      ? Number.POSITIVE_INFINITY
+      : Math.max(this.#newest?.slot ?? 0, bases.at(-1) ?? 0)
+    return bases
+  }
+
+  /** Return the tail of slot `base` with everything that can be read of it now; null if it was never created or was deleted. */
+  async tail(base: number): Promise<KnownTail | null> {
+    let tail = this.#tails.get(base) ?? null
+    if (tail === null) {
+      const end = await this.#readEnd(base)
+      tail = await KnownTail.open(this.#store, base)
+      if (tail === null && end?.records === 0) tail = KnownTail.without(this.#store, base, end.crc)
+      if (tail === null) return null
+      const other = this.#tails.get(base)
+      if (other !== undefined) {
+        tail.close()
+        tail = other
+      } else this.#remember(tail)
+    }
+    return (await this.#follow(tail)) ? tail : null
+  }
+
+  #remember(tail: KnownTail): void {
+    this.#tails.set(tail.base, tail)
+    const newest = Math.max(...this.#tails.keys())
+    for (const [base, known] of this.#tails) {
+      if (base === newest || known === this.#own) continue
+      known.close()
+      if (this.#tails.size > knownMax) this.#tails.delete(base)
+    }
+  }
+
+  /** Learn the new records of a tail, and its end. Returns false if the tail was deleted. */
+  async #follow(tail: KnownTail): Promise<boolean> {
+    if (tail.hasEnded) return true
+    // Look for the end first: what was acknowledged in the tail before this look has a mark now.
+    const end = await this.#readEnd(tail.base)
+    if (end === null) return tail === this.#own || tail.learnMarked()
+    if (tail === this.#own) this.#own = null
+    return tail.finish(end)
+  }
+
+  async #readEnd(base: number): Promise<TailEnd | null> {
+    const bytes = await this.#store.get(endKey(base))
+    if (bytes === null) return null
+    this.#isUnsynced = true
+    return decodeTailEnd(bytes, base)
+  }
+
+  /** Return the tail of this process if `slot` is its next slot and fits. Creates the tail if it is due. */
+  async #ownTailFor(slot: number, bytes: Uint8Array): Promise<KnownTail | null> {
+    const newest = this.#newest
+    const isDue = newest?.isOwn === true && newest.mayHaveTail && newest.slot === slot - 1
+    if (isDue && !this.#tails.has(newest.slot)) await this.#createTail(newest)
+    const own = this.#own
+    if (own === null || own.last !== slot - 1 || this.#clock.elapsed() - this.#ownSince > tailMsMax)
+      return null
+    return own.next + recordBytes(bytes.length) <= own.size ? own : null
+  }
+
+  async #createTail({ slot, crc }: NewestFile): Promise<void> {
+    const store = this.#store
+    const size = this.#nextTailBytes
+    try {
+      const empty = emptyTail({ crc, boot: this.#boot! }, size)
+      if ((await store.putIfAbsent(tailKey(slot), empty)) === 'taken') return
+      const tail = await KnownTail.open(store, slot)
+      if (tail?.blob == null) return
+      this.#own = tail
+      this.#ownSince = this.#clock.elapsed()
+      this.#remember(tail)
+      this.#nextTailBytes = Math.min(2 * size, tailBytesMax)
+    } catch {
+      // Without a tail, the slot is appended like that of any other writer, which reports errors of the store.
+    }
+  }
+
+  /** Append a slot to the tail of this process. Returns null if another writer has ended the tail before the slot. */
+  async #appendTo(own: KnownTail, slot: number, bytes: Uint8Array): Promise<'won' | 'taken' | null> {
+    const store = this.#store
+    const { base } = own
+    const blob = own.blob!
+    try {
+      blob.write(own.next, encodeRecord(bytes, own.crc))
+      await blob.sync()
+    } catch (cause) {
+      this.#own = null
+      throw new Ambiguous(`slot ${slot} may or may not be written: its tail could not be synced`, { cause })
+    }
+    // Keep this order. If the tail still exists after no seal was found, no other writer has ended it: `trim` deletes a
+    // tail before its seal.
+    const isSealed = store.peek!(sealKey(base)) !== null
+    const isThere = own.isThere()
+    if (!isSealed && isThere) {
+      blob.write(0, encodeMark(own.count + 1))
+      own.add(bytes.length, statedChecksum(bytes)!)
+      return 'won'
+    }
+    this.#own = null
+    // The tail was trimmed. The caller continues from a checkpoint.
+    if (!isThere) return 'taken'
+    try {
+      const end = await this.#endTail(base)
+      if (end === null) return 'taken'
+      return slot <= base + end.records ? 'won' : null
+    } catch (cause) {
+      throw new Ambiguous(`slot ${slot} may or may not be written: the end of its tail is unknown`, { cause })
+    }
+  }
+
+  /**
+   * Return the base of the tail that may contain slot `slot`, unless it has ended with the slot before. Returns null if there
+   * is none: then the slot has a file of its own.
+   */
+  async #baseBefore(slot: number): Promise<number | null> {
+    const before = slot - 1
+    for (const tail of this.#tails.values()) {
+      if (before !== tail.base && !tail.has(before)) continue
+      return tail.hasEnded && tail.last === before ? null : tail.base
+    }
+    if (this.#newest?.slot === before) return this.#newest.mayHaveTail ? before : null
+    const bytes = await this.#readFile(before, undefined)
+    if (bytes !== null) return mayHaveTail(bytes) ? before : null
+    const tail = await this.#find(before, undefined)
+    return tail === null || (tail.hasEnded && tail.last === before) ? null : tail.base
+  }
+
+  /**
+   * End the tail of slot `base`, and return its end, which another writer may have written. Returns null if the log was
+   * trimmed past the tail.
+   */
+  async #endTail(base: number): Promise<TailEnd | null> {
+    const isOwn = this.#own?.base === base
+    if (isOwn) this.#own = null
+    let end = await this.#readEnd(base)
+    if (end === null) {
+      // This process appends no more to its own tail, and nobody else does.
+      if (!isOwn) await this.#store.putIfAbsent(sealKey(base), new Uint8Array([0x0a]))
+      end = await this.#writeEnd(base)
+    }
+    if (end !== null) await (await this.tail(base))?.finish(end)
+    return end
+  }
+
+  async #writeEnd(base: number): Promise<TailEnd | null> {
+    const known = (await this.tail(base)) ?? (await this.#emptyTail(base))
+    if (known === null) return null
+    const copies = known.hasEnded ? [] : await known.beyond()
+    const last = copies.at(-1)
+    const crc = last === undefined ? known.crc : statedChecksum(last)!
+    const end = { records: known.count + copies.length, crc, copies }
+    const answer = await this.#store.putIfAbsent(endKey(base), encodeTailEnd(end, known.crc))
+    return answer === 'won' ? end : ((await this.#readEnd(base)) ?? end)
+  }
+
+  /** Return the tail of slot `base`, which was never created. Returns null if the slot was trimmed, and its tail perhaps too. */
+  async #emptyTail(base: number): Promise<KnownTail | null> {
+    const bytes = await this.#files.read(base)
+    const crc = bytes === null ? null : statedChecksum(bytes)
+    return crc === null ? null : KnownTail.without(this.#store, base, crc)
+  }
+}
