@@ -37,6 +37,7 @@ export class PowerDisk extends MemoryStore {
   /** Changes of names that are not on the disk. */
   #changes: NameChange[] = []
   readonly #filled = new Map<number, Filled>()
+  readonly #forgotten = new Set<string>()
   readonly #open = new Set<PowerProcess>()
 
   constructor(clock: SeededClock) {
@@ -87,7 +88,12 @@ export class PowerDisk extends MemoryStore {
   }
 
   keepNames(prefix: string): void {
-    this.#changes = this.#changes.filter(({ key }) => !key.startsWith(prefix))
+    this.#changes = this.#changes.filter(({ key }) => !key.startsWith(prefix) || this.#forgotten.has(key))
+  }
+
+  /** From now on, no sync makes the name durable. */
+  forget(key: string): void {
+    this.#forgotten.add(key)
   }
 
   find(key: string): StoredBlob | null {

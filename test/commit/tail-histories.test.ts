@@ -8,13 +8,15 @@
  * - each entry was decided on the state to which it is applied (the machine checks this).
  */
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { Committer } from '../../src/commit/committer.js'
 import type { Fold } from '../../src/commit/machine.js'
 import { Packs } from '../../src/commit/packs.js'
 import { Slots } from '../../src/commit/slots.js'
 import { TailedLog } from '../../src/commit/tailed-log.js'
 import { SheafError } from '../../src/errors.js'
+import type { BlobInPlace, BlobMark } from '../../src/storage/blob-store.js'
+import type { StoredBlob } from '../../src/storage/memory-store.js'
 import { SeededClock } from '../support/clock.js'
 import { PowerDisk, type PowerProcess } from '../support/power-disk.js'
 import { add, type Tally, tally } from './tally.js'
@@ -88,9 +90,9 @@ class History {
   readonly chain = new Map<number, number>()
   tails = 0
 
-  constructor({ seed }: World) {
+  constructor({ seed }: World, Disk: typeof PowerDisk) {
     this.clock = new SeededClock(seed)
-    this.disk = new PowerDisk(this.clock)
+    this.disk = new Disk(this.clock)
   }
 
   async open(): Promise<Opened> {
@@ -191,6 +193,7 @@ async function live(history: History, name: string, steps: readonly Step[]): Pro
     else if (kind === 'pause') now.view.pause(400)
     else {
       const committing = history.commit(now, `${name}.${i}`)
+      committing.catch(() => {})
       for (let yields = Math.floor(20 * clock.random()); yields > 0; yields--) await clock.yield()
       if (kind === 'die') now.view.kill()
       else disk.fail()
@@ -199,8 +202,18 @@ async function live(history: History, name: string, steps: readonly Step[]): Pro
   }
 }
 
-async function run(world: World): Promise<History> {
-  const history = new History(world)
+/** `Disk`: the kind of disk. */
+async function run(world: World, Disk = PowerDisk): Promise<History> {
+  const history = new History(world, Disk)
+  try {
+    await runOn(history, world)
+    return history
+  } finally {
+    history.clock.stop()
+  }
+}
+
+async function runOn(history: History, world: World): Promise<void> {
   const { clock, disk, calls } = history
   await history.open()
   disk.syncFails = world.syncFails
@@ -226,17 +239,62 @@ async function run(world: World): Promise<History> {
   const next = await committer.commit(add(1, 'end'))
   expect(next.state.notes).toEqual([...notes, 'end'])
   expect(await log.last()).toBe(next.at.slot)
-  return history
 }
 
-const runs = Number(process.env.SHEAF_RUNS ?? 300)
+const runs = Number(process.env.SHEAF_RUNS ?? 150)
 test('any history of tails keeps every guarantee', { timeout: 600_000 }, async () => {
   let tails = 0
   const counted = async (world: World) => {
     const history = await run(world)
-    history.clock.stop()
     tails += history.tails
   }
   await fc.assert(fc.asyncProperty(worlds, counted), { numRuns: runs })
   expect(tails).toBeGreaterThan(runs / 4)
+})
+
+describe.runIf(runs > 1000)('a disk with a mistake is found out:', () => {
+  /** Nothing that was written in place is durable when its sync is answered. */
+  class NoSync extends PowerDisk {
+    override inPlace(key: string, owner: PowerProcess): BlobInPlace | null {
+      const blob = super.inPlace(key, owner)
+      return blob && { ...blob, sync: () => owner.moment() }
+    }
+  }
+
+  /** The owner does not see the seal. */
+  class HiddenSeal extends PowerDisk {
+    override peek(key: string): BlobMark | null {
+      return key.endsWith('.seal') ? null : super.peek(key)
+    }
+  }
+
+  /** The tail is read before there is a seal. */
+  class LateSeal extends PowerDisk {
+    override async putIfAbsent(key: string, bytes: Uint8Array): Promise<'won' | 'taken'> {
+      return key.endsWith('.seal') ? 'won' : super.putIfAbsent(key, bytes)
+    }
+  }
+
+  /** The name of a tail is lost with the power. */
+  class LostName extends PowerDisk {
+    override noteName(key: string, before: StoredBlob | null): void {
+      super.noteName(key, before)
+      if (key.endsWith('.tail') && before === null) this.forget(key)
+    }
+  }
+
+  test.each([
+    ['bytes in place are not synced', NoSync],
+    ['the owner cannot see the seal', HiddenSeal],
+    ['there is no seal', LateSeal],
+    ['the name of a tail is not durable', LostName],
+  ])('%s', { timeout: 600_000 }, async (_, Broken) => {
+    const found = await fc.check(
+      fc.asyncProperty(worlds, async world => {
+        await run(world, Broken)
+      }),
+      { numRuns: 3000, endOnFailure: true },
+    )
+    expect(found.failed).toBe(true)
+  })
 })
