@@ -115,7 +115,7 @@ export function encodeRecord(slot: Uint8Array, prev: number): Uint8Array {
 }
 
 /** A record in some bytes. */
-export interface TailRecord {
+interface TailRecord {
   /** Offset and length of the slot in the bytes. */
   readonly start: number
   readonly length: number

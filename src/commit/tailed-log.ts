@@ -177,13 +177,16 @@ export class TailedLog implements CommitLog {
     const tail = base === undefined ? null : await this.tail(base)
     if (tail === null || tail === this.#own) return
     const deadline = this.#clock.elapsed() + settleMs
+    // What was acknowledged before this call is in the records that are valid now. The owner may write further ones.
+    let valid: number | null = null
     while (await this.#follow(tail)) {
-      const beyond = tail.hasEnded ? [] : await tail.beyond()
-      if (beyond.length === 0) return
+      if (tail.hasEnded) return
+      valid ??= tail.count + (await tail.beyond()).length
+      if (tail.count >= valid) return
       if (this.#clock.elapsed() >= deadline) {
         if (!this.#readOnly) await this.#endTail(tail.base)
         // A reader cannot end the tail. If its writer was on a machine that has been booted since, it writes no more.
-        else if (tail.head.boot !== this.#boot) await tail.learn(tail.count + beyond.length)
+        else if (tail.head.boot !== this.#boot) await tail.learn(valid)
         return
       }
       await this.#clock.sleep(settlePauseMs, signal)

@@ -10,7 +10,7 @@ import { encodeSlot, statedChecksum } from '../../src/commit/slot.js'
 import { encodeMark, encodeRecord, endKey, tailKey, validRecord } from '../../src/commit/tail.js'
 import { TailedLog } from '../../src/commit/tailed-log.js'
 import { systemClock } from '../../src/primitives/clock.js'
-import type { BlobStore } from '../../src/storage/blob-store.js'
+import type { BlobInPlace, BlobStore } from '../../src/storage/blob-store.js'
 import { InPlaceStore } from '../support/in-place-store.js'
 import { keysIn, WrappedStore } from '../support/stores.js'
 import { add, gate, type Tally, tally } from './tally.js'
@@ -236,4 +236,36 @@ test('a list of tails that is read while a newer slot is found does not hide a t
   release()
   await listing
   expect(await log.read(last - 1)).not.toBeNull()
+})
+
+test('a process that opens the root does not end the tail of an owner that goes on', async () => {
+  /** A record is nearly always between its write and its mark. */
+  class SlowStore extends InPlaceStore {
+    override openInPlace(key: string): BlobInPlace | null {
+      const blob = super.openInPlace(key)
+      if (blob === null) return null
+      return {
+        size: blob.size,
+        ino: blob.ino,
+        read: (offset, target) => blob.read(offset, target),
+        write: (offset, bytes) => blob.write(offset, bytes),
+        close: () => blob.close(),
+        sync: async () => {
+          for (let yields = 0; yields < 20; yields++) await systemClock.yield()
+        },
+      }
+    }
+  }
+  const store = new SlowStore()
+  const a = await open(store)
+  await commit(a, ...letters(0, 10))
+  let isOpen = false
+  const opening = open(store).then(opened => {
+    isOpen = true
+    return opened
+  })
+  let count = 10
+  while (!isOpen) await commit(a, `n${count++}`)
+  expect(await notesOf(await opening)).toEqual(letters(0, count))
+  expect(await store.get(endKey(4))).toBeNull()
 })
