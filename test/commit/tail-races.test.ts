@@ -239,8 +239,10 @@ test('a list of tails that is read while a newer slot is found does not hide a t
 })
 
 test('a process that opens the root does not end the tail of an owner that goes on', async () => {
-  /** A record is nearly always between its write and its mark. */
-  class SlowStore extends InPlaceStore {
+  let looks = 0
+  let isOpening = false
+  /** While another process opens the root, a record is between its write and its mark at each look of the process. */
+  class BusyOwnerStore extends InPlaceStore {
     override openInPlace(key: string): BlobInPlace | null {
       const blob = super.openInPlace(key)
       if (blob === null) return null
@@ -251,21 +253,34 @@ test('a process that opens the root does not end the tail of an owner that goes 
         write: (offset, bytes) => blob.write(offset, bytes),
         close: () => blob.close(),
         sync: async () => {
-          for (let yields = 0; yields < 20; yields++) await systemClock.yield()
+          const from = looks
+          while (isOpening && looks < from + 2) await systemClock.yield()
         },
       }
     }
+
+    override get(key: string): Promise<Uint8Array | null> {
+      if (key === endKey(4)) looks++
+      return super.get(key)
+    }
   }
-  const store = new SlowStore()
+  const store = new BusyOwnerStore()
   const a = await open(store)
   await commit(a, ...letters(0, 10))
-  let isOpen = false
+  isOpening = true
+  let committing = commit(a, 'n10')
+  await systemClock.yield()
+  await systemClock.yield()
   const opening = open(store).then(opened => {
-    isOpen = true
+    isOpening = false
     return opened
   })
-  let count = 10
-  while (!isOpen) await commit(a, `n${count++}`)
+  let count = 11
+  for (; isOpening; count++) {
+    await committing
+    committing = commit(a, `n${count}`)
+  }
+  await committing
   expect(await notesOf(await opening)).toEqual(letters(0, count))
   expect(await store.get(endKey(4))).toBeNull()
 })
