@@ -346,8 +346,10 @@ export class TailedLog implements CommitLog {
       tail = await KnownTail.open(this.#store, base)
       if (tail === null && end?.records === 0) tail = KnownTail.without(this.#store, base, end.crc)
       if (tail === null) return null
-      // The end existed before the file. It was trimmed, and a power loss undid the deletion of the tail only.
-      if (end === null && fileAfter !== undefined) await tail.stopBefore(fileAfter)
+      // The end existed before the file. It was trimmed, and a power loss undid the deletion of the tail only. A late writer
+      // may have written another end after the trim.
+      const isStale = fileAfter !== undefined && (end === null || base + end.records >= fileAfter)
+      if (isStale) await tail.stopBefore(fileAfter)
       const other = this.#tails.get(base)
       if (other !== undefined) {
         tail.close()

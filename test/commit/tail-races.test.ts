@@ -7,7 +7,14 @@ import { Committer } from '../../src/commit/committer.js'
 import { KnownTail } from '../../src/commit/known-tail.js'
 import type { Fold } from '../../src/commit/machine.js'
 import { encodeSlot, statedChecksum } from '../../src/commit/slot.js'
-import { encodeMark, encodeRecord, endKey, tailKey, validRecord } from '../../src/commit/tail.js'
+import {
+  encodeMark,
+  encodeRecord,
+  encodeTailEnd,
+  endKey,
+  tailKey,
+  validRecord,
+} from '../../src/commit/tail.js'
 import { TailedLog } from '../../src/commit/tailed-log.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import type { BlobInPlace, BlobStore } from '../../src/storage/blob-store.js'
@@ -96,6 +103,16 @@ describe('a power loss that undoes the deletion of a tail, but not that of its e
     await commit(opened, 'c0')
     expect(await notesOf(opened)).toEqual([...letters(0, 10), 'b0', 'c0'])
     expect(await store.get(endKey(4))).toBeNull()
+  })
+
+  test('does not make a slot of it either if a late writer has written another end', async () => {
+    const { store, checkpoint } = await undone()
+    const tail = (await KnownTail.open(store, 4))!
+    await tail.learnMarked()
+    const copies = await tail.beyond()
+    const end = { records: 7, crc: statedChecksum(copies[0]!)!, copies }
+    await store.put(endKey(4), encodeTailEnd(end, tail.crc))
+    expect(await notesOf(await open(store, checkpoint))).toEqual([...letters(0, 10), 'b0'])
   })
 
   test('does not stop later trims', async () => {

@@ -1,29 +1,28 @@
 /**
- * A plain copy of a live root: a program reads one file after the other, and any steps of other processes happen
- * between two reads. Then a process opens the copy somewhere else.
+ * A plain copy of a live root: a program reads the newest checkpoint, lists `_log/` once, and then reads one file after
+ * the other, while other processes go on. Then a process opens the copy somewhere else.
  *
- * - A name that is gone when the copy reaches it is skipped.
+ * - A name that is gone when the copy reaches it is skipped. A name that was not listed is not copied.
  * - A tail is read while it grows: its mark in one step, and each record in one more step. A record that is not synced
  *   may be copied torn; then it is not valid in the copy.
  * - The copy reads what the operating system caches, so it may have names and records that are not durable.
  */
-import { countedRecord, markOf, recordAt, validRecords } from './disk.js'
+import { endedRecord, isLinked, markOf, recordAt, recordOf, validRecords } from './disk.js'
 import {
   CopyField as C,
   copyBytes,
-  Durability,
+  exists,
   RecordState,
+  recordChecksum,
+  recordsMax,
   SlotField as S,
   SharedField,
   sharedBytes,
   slotAt,
   slotBytes,
   slotsMax,
-  transactionOf,
-  viewEntry,
-  viewMax,
 } from './layout.js'
-import type { CopyRules, Deletion, Rules } from './rules.js'
+import type { CopyRules, Rules } from './rules.js'
 import type { Emit } from './search.js'
 
 /** The value of `copyStep` after the copy was opened. */
@@ -31,12 +30,13 @@ const opened = 255
 
 /** One read of a copy. `slot` and `record` are 0 if they have no meaning. */
 interface Read {
-  readonly what: 'checkpoint' | 'names' | 'slot' | 'seal' | 'mark' | 'record'
+  readonly what: 'checkpoint' | 'names' | 'slot' | 'end' | 'mark' | 'record'
   readonly slot: number
   readonly record: number
 }
 
 const programs = new WeakMap<Rules, readonly Read[]>()
+const bits = { slot: 1, tail: 2, end: 4 } as const
 
 /** Return all reads of a copy, in order. */
 function programOf(rules: Rules, copy: CopyRules): readonly Read[] {
@@ -44,19 +44,24 @@ function programOf(rules: Rules, copy: CopyRules): readonly Read[] {
   if (known !== undefined) return known
   const reads: Read[] = []
   const add = (what: Read['what'], slot = 0, record = 0) => reads.push({ what, slot, record })
-  const slots = Array.from({ length: rules.slots }, (_, index) => index + 1)
-  for (const folder of copy.folders) {
-    if (folder === 'checkpoints') add('checkpoint')
-    else if (folder === 'names') add('names')
-    else if (folder === 'slots') {
-      for (const slot of copy.slots === 'ascending' ? slots : slots.toReversed()) add('slot', slot)
-    } else {
-      for (const slot of slots.slice(0, rules.lastTail)) {
-        if (!copy.readsMarkLast) add('mark', slot)
-        for (let record = 1; record <= rules.recordsPerTail; record++) add('record', slot, record)
-        if (copy.readsMarkLast) add('mark', slot)
-        // Seals are copied as late as possible, so that a copy without a seal says as much as it can.
-        if (copy.opens === 'mark if sealed') add('seal', slot)
+  const ascending = Array.from({ length: rules.slots }, (_, index) => index + 1)
+  const slots = copy.slots === 'ascending' ? ascending : ascending.toReversed()
+  const addTail = (slot: number) => {
+    if (!copy.readsMarkLast) add('mark', slot)
+    for (let record = 1; record <= rules.recordsPerTail; record++) add('record', slot, record)
+    if (copy.readsMarkLast) add('mark', slot)
+  }
+  for (const step of copy.steps) {
+    if (step === 'checkpoints') add('checkpoint')
+    else if (step === 'names') add('names')
+    else {
+      for (const slot of slots) {
+        for (const kind of copy.kinds) {
+          if (kind === 'slot') add('slot', slot)
+          else if (slot > rules.lastTail) continue
+          else if (kind === 'end') add('end', slot)
+          else addTail(slot)
+        }
       }
     }
   }
@@ -70,19 +75,9 @@ function extraAt(shared: number): number {
 }
 
 /** Return whether the trimmer may make a deletion now. */
-export function mayDelete(state: Uint8Array, shared: number, copy: CopyRules, what: Deletion[0]): boolean {
-  const step = state[shared + SharedField.copyStep]!
-  if (step === 0 || step === opened) return true
-  switch (copy.trimmerDeletes) {
-    case 'nothing':
-      return false
-    case 'old':
-      return state[extraAt(shared) + C.trimmerBegan] === 1
-    case 'tails':
-      return what === 'tail'
-    case 'everything':
-      return true
-  }
+export function mayDelete(state: Uint8Array, shared: number, copy: CopyRules): boolean {
+  if (!isCopying(state, shared) || copy.trimmerDeletes === 'everything') return true
+  return state[extraAt(shared) + C.trimmerBegan] === 1
 }
 
 /** Return whether a copy is being made. */
@@ -96,17 +91,15 @@ export function copySteps(state: Uint8Array, shared: number, rules: Rules, emit:
   const { copy } = rules
   const step = state[shared + SharedField.copyStep]!
   if (copy === null || step === opened) return
+  const next = state.slice()
   if (step === 0) {
-    const next = state.slice()
     next[shared + SharedField.copyStep] = 1
     next[shared + SharedField.copyAcknowledged] = state[shared + SharedField.acknowledged]!
     if (state[shared + SharedField.trimmed] !== 0) next[extraAt(shared) + C.trimmerBegan] = 1
     emit(next, null, -1, 'a copy begins', 0, 0)
     return
   }
-  const program = programOf(rules, copy)
-  const read = program[step - 1]
-  const next = state.slice()
+  const read = programOf(rules, copy)[step - 1]
   if (read === undefined) {
     const violation = open(next, shared, rules, copy)
     emit(next, violation, -1, 'the copy is opened', 0, 0)
@@ -114,63 +107,54 @@ export function copySteps(state: Uint8Array, shared: number, rules: Rules, emit:
   }
   next[shared + SharedField.copyStep] = step + 1
   const { what, slot, record } = read
-  const target = shared + sharedBytes
-  const listsNames = copy.folders.includes('names')
-  const isListed = ((state[extraAt(shared) + C.listed]! >> (slot - 1)) & 1) === 1
-  if (what === 'slot' && listsNames && !isListed) {
+  const kind = what === 'mark' || what === 'record' ? 'tail' : what
+  const isFile = kind === 'slot' || kind === 'end' || kind === 'tail'
+  const isListed = isFile && (state[extraAt(shared) + C.listed + slot - 1]! & bits[kind]) !== 0
+  if (isFile && copy.listsNames && !isListed) {
     copySteps(next, shared, rules, emit)
     return
   }
-  if (what === 'record' && canTear(state, slot, record)) {
+  if (what === 'record' && state[recordAt(slotAt(slot), record) + 1] === RecordState.cached) {
     emit(next.slice(), null, -1, 'the copy reads a torn record % of tail %', record, slot)
   }
-  copyPart(state, next, target, read)
-  // Without a trimmer, slots and checkpoints never change, so it does not matter when they are read.
-  const canWait = rules.trims === null && ((what === 'slot' && listsNames) || what === 'checkpoint')
-  if (canWait) {
-    copySteps(next, shared, rules, emit)
-    return
-  }
-  if (what === 'record') emit(next, null, -1, 'the copy reads record % of tail %', record, slot)
-  else
-    emit(next, null, -1, `the copy reads ${what === 'names' ? 'the names of the log' : `${what} %`}`, slot, 0)
+  copyPart(state, next, shared, read)
+  // Without a trimmer, listed files and checkpoints never change, so it does not matter when they are read.
+  const canWait = rules.trims === null && copy.listsNames && kind !== 'tail' && what !== 'names'
+  if (canWait) copySteps(next, shared, rules, emit)
+  else if (what === 'record') emit(next, null, -1, 'the copy reads record % of tail %', record, slot)
+  else emit(next, null, -1, `the copy reads ${what === 'names' ? '_log/' : `${what} %`}`, slot, 0)
 }
 
-/** Whether a record may be copied in part: it was written a moment ago. */
-function canTear(state: Uint8Array, slot: number, record: number): boolean {
-  return state[recordAt(slotAt(slot), record) + 1] === RecordState.cached
-}
-
-function copyPart(state: Uint8Array, next: Uint8Array, target: number, read: Read): void {
-  const shared = target - sharedBytes
+function copyPart(state: Uint8Array, next: Uint8Array, shared: number, read: Read): void {
   const extra = extraAt(shared)
   if (read.what === 'names') {
     for (let slot = 1; slot <= slotsMax; slot++) {
-      if (state[slotAt(slot) + S.name] !== Durability.absent) next[extra + C.listed]! |= 1 << (slot - 1)
+      const base = slotAt(slot)
+      next[extra + C.listed + slot - 1] =
+        (exists(state[base + S.name]!) ? bits.slot : 0) |
+        (isLinked(state, base) ? bits.tail : 0) |
+        (exists(state[base + S.end]!) ? bits.end : 0)
     }
     return
   }
   if (read.what === 'checkpoint') {
-    next[extra + C.checkpointSlot] = state[shared + SharedField.checkpointSlot]!
-    next[extra + C.checkpointLength] = state[shared + SharedField.checkpointLength]!
-    for (let index = 0; index < viewMax; index++) {
-      next[extra + C.checkpointView + index] = state[shared + SharedField.checkpointView + index]!
-    }
+    const from = shared + SharedField.checkpointSlot
+    next.copyWithin(extra + C.checkpointSlot, from, from + 2 + slotsMax - 1)
     return
   }
   const from = slotAt(read.slot)
-  const to = target + from
+  const to = shared + sharedBytes + from
   const move = (first: number, last: number) => {
     for (let field = first; field <= last; field++) next[to + field] = state[from + field]!
   }
   if (read.what === 'slot') {
-    if (state[from + S.name] !== Durability.absent) move(S.name, S.previous)
-  } else if (read.what === 'seal') move(S.seal, S.seal)
-  else if (read.what === 'mark') {
+    if (exists(state[from + S.name]!)) move(S.name, S.previous)
+  } else if (read.what === 'end') {
+    if (exists(state[from + S.end]!)) move(S.end, S.copies + recordsMax - 1)
+  } else if (read.what === 'mark') {
+    if (!isLinked(state, from)) return
     move(S.mark, S.mark)
-    // A tail without a name is not found. Its seed is copied with the start of the file.
-    if (state[from + S.tailName] === Durability.cached || state[from + S.tailName] === Durability.durable)
-      move(S.tailName, S.tailBoot)
+    move(S.tailName, S.tailBoot)
   } else move(recordAt(0, read.record), recordAt(0, read.record) + 1)
 }
 
@@ -178,30 +162,29 @@ function copyPart(state: Uint8Array, next: Uint8Array, target: number, read: Rea
 function open(next: Uint8Array, shared: number, rules: Rules, copy: CopyRules): string | null {
   const target = shared + sharedBytes
   const view: number[] = []
-  const broken = showCopy(next, target, rules, copy, view)
+  const inFlight = showCopy(next, target, rules, copy, view)
   next.fill(0, target, target + copyBytes)
   next[shared + SharedField.copyStep] = opened
-  if (typeof broken === 'string') return `copy broken: ${broken}`
+  if (typeof inFlight === 'string') return `copy broken: ${inFlight}`
   const acknowledged = next[shared + SharedField.copyAcknowledged]!
   next[shared + SharedField.copyAcknowledged] = 0
   if (view.length < acknowledged)
     return `copy lost: the copy has ${view.length} transactions, but ${acknowledged} were acknowledged before it began`
-  if (new Set(view.map(transactionOf)).size < view.length) return 'twice: the copy has a transaction twice'
-  const certain = copy.mayEndInFlight ? Math.max(acknowledged, view.length - broken) : view.length
+  if (new Set(view).size < view.length) return 'twice: the copy has a transaction twice'
+  const certain = copy.mayEndInFlight ? Math.max(acknowledged, view.length - inFlight) : view.length
   next[shared + SharedField.copyLength] = certain
   for (let index = 0; index < certain; index++) {
-    const entry = view[index]!
-    next[shared + SharedField.copyView + index] = entry
-    if (index >= next[shared + SharedField.shownLength]!) continue
+    const transaction = view[index]!
+    next[shared + SharedField.copyView + index] = transaction
     const shown = next[shared + SharedField.shown + index]!
-    if (shown !== entry)
-      return `copy changed: the copy has ${transactionOf(entry)} where the order has ${transactionOf(shown)}`
+    if (index < next[shared + SharedField.shownLength]! && shown !== transaction)
+      return `copy changed: the copy has ${transaction} where the order has ${shown}`
   }
   return null
 }
 
 /**
- * Add the transactions of a copy to `view`. Returns the number of records above the mark of its last tail, or why the
+ * Add the transactions of a copy to `view`. Returns the number of records after the mark of its last tail, or why the
  * copy does not open.
  */
 function showCopy(
@@ -212,42 +195,39 @@ function showCopy(
   view: number[],
 ): number | string {
   const extra = extraAt(target - sharedBytes)
-  const isThere = (slot: number) =>
-    slot <= slotsMax && state[target + slotAt(slot) + S.name] !== Durability.absent
-  let last = slotsMax
-  while (last > 0 && !isThere(last)) last--
-  let head = 1
+  const at = (slot: number) => target + slotAt(slot)
+  const isThere = (slot: number) => slot <= slotsMax && exists(state[at(slot) + S.name]!)
   const checkpoint = state[extra + C.checkpointSlot]!
-  if (checkpoint > last && !copy.skipsNewerCheckpoints) {
-    return `it has a checkpoint of slot ${checkpoint}, and its log ends with slot ${last}`
-  }
-  if (checkpoint > 0 && checkpoint <= last) {
-    head = checkpoint
-    for (let index = 0; index < state[extra + C.checkpointLength]!; index++) {
-      view.push(state[extra + C.checkpointView + index]!)
+  let head = Math.max(1, checkpoint)
+  for (let index = 0; index < checkpoint - 1; index++) view.push(state[extra + C.checkpointView + index]!)
+  let base = head
+  while (base > 0 && !isThere(base) && !isLinked(state, at(base))) base--
+  if (base === 0) return `slot ${head} is missing`
+  for (;;) {
+    const maker = isThere(base) ? state[at(base) + S.maker]! : state[at(base) + S.tailSeed]!
+    const hasEnd = exists(state[at(base) + S.end]!)
+    const mark = markOf(state, at(base), rules.seedsRecords)
+    let count = hasEnd ? state[at(base) + S.endRecords]! : validRecords(state, at(base), rules.seedsRecords)
+    if (!hasEnd && copy.opens === 'mark') count = mark
+    for (let after = base + 1; !hasEnd && after <= base + count; after++) {
+      if (rules.usesFileAfter && isThere(after)) count = after - 1 - base
     }
-  }
-  if (!isThere(head)) return `slot ${head} is missing`
-  for (; isThere(head + 1); head++) {
-    const base = target + slotAt(head)
-    const after = target + slotAt(head + 1)
-    if (state[after + S.previous] !== state[base + S.maker])
-      return `slot ${head + 1} follows another slot ${head}`
-    for (let record = 1; record <= state[after + S.counted]!; record++) {
-      const transaction = countedRecord(state, base, after, record)
-      if (transaction === 0) return `slot ${head + 1} counts record ${record}, which is missing`
-      view.push(viewEntry(head, transaction))
+    if (head > base + count) return `slot ${head} of the checkpoint is missing`
+    for (; head < base + count; head++) {
+      const record = head + 1 - base
+      const isCopied = hasEnd && record > state[at(base) + S.endFrom]!
+      const valid = isCopied || record <= validRecords(state, at(base), rules.seedsRecords)
+      if (!valid) return `slot ${head + 1} is in tail ${base}, which lacks it`
+      view.push(isCopied ? endedRecord(state, at(base), record) : recordOf(state, at(base), record))
     }
-    const entry = state[after + S.entry]!
-    if (entry !== 0) view.push(viewEntry(head + 1, entry))
+    if (!isThere(head + 1)) {
+      for (let slot = head + 2; slot <= slotsMax; slot++)
+        if (isThere(slot)) return `slot ${head + 1} is missing, although slot ${slot} is there`
+      return hasEnd ? 0 : Math.max(0, count - mark)
+    }
+    const checksum = head > base ? recordChecksum(maker) : maker
+    if (state[at(head + 1) + S.previous] !== checksum) return `slot ${head + 1} follows another slot ${head}`
+    view.push(state[at(head + 1) + S.transaction]!)
+    base = ++head
   }
-  if (head < last) return `slot ${head + 1} is missing, although slot ${last} is there`
-  const base = target + slotAt(head)
-  const mark = markOf(state, base, rules.seedsRecords)
-  const usesMark = copy.opens === 'mark' || (copy.opens === 'mark if sealed' && state[base + S.seal] !== 0)
-  const count = usesMark ? mark : validRecords(state, base, rules.seedsRecords)
-  for (let record = 1; record <= count; record++) {
-    view.push(viewEntry(head, state[recordAt(base, record)]!))
-  }
-  return count - mark
 }

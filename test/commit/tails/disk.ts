@@ -5,14 +5,17 @@
 import {
   Content,
   Durability,
+  exists,
   RecordState,
   recordsMax,
   SlotField as S,
   SharedField,
   slotAt,
   slotsMax,
-  unlinked,
 } from './layout.js'
+
+/** The fields of names in `_log/`. */
+const nameFields = [S.name, S.seal, S.tailName, S.end] as const
 
 /** Return the address of a record's transaction. Its state is in the next byte. `record`: from 1 on. */
 export function recordAt(base: number, record: number): number {
@@ -24,10 +27,11 @@ export function recordOf(state: Uint8Array, base: number, record: number): numbe
   return state[recordAt(base, record)]!
 }
 
-/** Return the number of valid records of a tail: those before the first that is absent or does not fit. */
+/** Return the number of valid records of a tail: those before the first that is absent or does not follow. */
 export function validRecords(state: Uint8Array, base: number, isSeeded: boolean): number {
   if (state[base + S.tailName] === Durability.absent) return 0
-  if (isSeeded && state[base + S.tailSeed] !== state[base + S.maker]) return 0
+  if (isSeeded && exists(state[base + S.name]!) && state[base + S.tailSeed] !== state[base + S.maker])
+    return 0
   let valid = 0
   while (valid < recordsMax && state[recordAt(base, valid + 1) + 1] !== RecordState.absent) valid++
   return valid
@@ -38,27 +42,48 @@ export function markOf(state: Uint8Array, base: number, isSeeded: boolean): numb
   return Math.min(state[base + S.mark]!, validRecords(state, base, isSeeded))
 }
 
-/** Return the transaction of a counted record, from slot N+1 or from the tail of slot N; 0 if neither has it. */
-export function countedRecord(state: Uint8Array, base: number, next: number, record: number): number {
-  if (record > state[next + S.carriedFrom]!) return state[next + S.carried + record - 1]!
+/** Return the transaction of a slot of an ended tail, from the end or from the tail; 0 if neither has it. */
+export function endedRecord(state: Uint8Array, base: number, record: number): number {
+  if (exists(state[base + S.end]!) && record > state[base + S.endFrom]!)
+    return state[base + S.copies + record - 1]!
   return validRecords(state, base, false) < record ? 0 : recordOf(state, base, record)
 }
 
-/** Make the names in the folder of the log durable: slots and seals. */
-export function syncLogFolder(state: Uint8Array): void {
+/** Return whether the tail of a slot has a name. */
+export function isLinked(state: Uint8Array, base: number): boolean {
+  return exists(state[base + S.tailName]!)
+}
+
+/** Make all names in `_log/` durable, and all deletions of names. `withTails`: also the names of tails. */
+export function syncFolder(state: Uint8Array, withTails = true): void {
   for (let slot = 1; slot <= slotsMax; slot++) {
     const base = slotAt(slot)
-    if (state[base + S.name] === Durability.cached) state[base + S.name] = Durability.durable
-    if (state[base + S.seal] === Durability.cached) state[base + S.seal] = Durability.durable
+    for (const field of nameFields) {
+      if (field === S.tailName && !withTails) continue
+      const name = state[base + field]
+      if (name === Durability.cached) state[base + field] = Durability.durable
+      else if (name === Durability.deleted) forgetFile(state, base, field)
+    }
   }
 }
 
-/** Make the names of tails durable. */
-export function syncTailFolder(state: Uint8Array): void {
-  for (let slot = 1; slot <= slotsMax; slot++) {
-    const base = slotAt(slot)
-    if (state[base + S.tailName] === Durability.cached) state[base + S.tailName] = Durability.durable
-  }
+/** The deletion of a file is durable. Processes that have a tail open still read and write it. */
+function forgetFile(state: Uint8Array, base: number, field: number): void {
+  if (field === S.tailName) state[base + field] = Durability.gone
+  else clearFile(state, base, field)
+}
+
+/** Clear a file: it was never created, or nobody can use it any more. */
+function clearFile(state: Uint8Array, base: number, field: number): void {
+  if (field === S.name) state.fill(0, base, base + S.seal)
+  else if (field === S.seal) state[base + S.seal] = 0
+  else if (field === S.tailName) state.fill(0, base + S.tailName, base + S.end)
+  else state.fill(0, base + S.end, base + S.copies + recordsMax)
+}
+
+/** Delete a name. */
+export function deleteName(state: Uint8Array, base: number, field: number): void {
+  if (exists(state[base + field]!)) state[base + field] = Durability.deleted
 }
 
 /** Sync a tail file. A sync that fails marks its pages clean, so a later sync does not write them. */
@@ -89,82 +114,80 @@ interface Unsynced {
 /** A transaction that nobody requested. A recycled file may have it in an old record. */
 const staleTransaction = 7
 
-/**
- * List everything that a power loss may destroy. Losses that also destroy other items come last, so that these losses
- * win.
- */
-function unsyncedItems(state: Uint8Array, isRecycled: boolean): Unsynced[] {
-  const parts: Unsynced[] = []
-  const containers: Unsynced[] = []
-  for (let slot = 1; slot <= slotsMax; slot++) {
-    const base = slotAt(slot)
-    const set = (field: number, value: number) => (next: Uint8Array) => {
-      next[base + field] = value
+/** List what a power loss may destroy of the bytes of slot `slot` and its tail. */
+function unsyncedBytes(state: Uint8Array, slot: number): Unsynced[] {
+  const base = slotAt(slot)
+  const items: Unsynced[] = []
+  const set = (field: number, value: number) => (next: Uint8Array) => {
+    next[base + field] = value
+  }
+  if (exists(state[base + S.name]!) && state[base + S.content] === Content.cached) {
+    const keep = set(S.content, Content.durable)
+    items.push({ what: 'content of slot', slot, keep, lose: set(S.content, Content.torn) })
+  }
+  if (!isLinked(state, base) && state[base + S.tailName] !== Durability.deleted) return items
+  for (let record = 1; record <= recordsMax; record++) {
+    const at = recordAt(base, record)
+    if (state[at + 1] !== RecordState.cached && state[at + 1] !== RecordState.unsyncable) continue
+    const keep = set(at + 1 - base, RecordState.durable)
+    items.push({ what: `record ${record} of tail`, slot, keep, lose: next => next.fill(0, at, at + 2) })
+  }
+  const mark = state[base + S.mark]!
+  const durableMark = state[base + S.durableMark]!
+  if (mark !== durableMark) {
+    const keep = set(S.durableMark, mark)
+    items.push({ what: 'mark of tail', slot, keep, lose: set(S.mark, durableMark) })
+  }
+  return items
+}
+
+/** List what a power loss may destroy of the names of slot `slot`, its tail, its seal and its end. */
+function unsyncedNames(state: Uint8Array, slot: number, isRecycled: boolean): Unsynced[] {
+  const base = slotAt(slot)
+  const items: Unsynced[] = []
+  if (isLinked(state, base) && state[base + S.zeroFill] === Durability.cached) {
+    const fill = (next: Uint8Array) => {
+      next[base + S.zeroFill] = Durability.durable
     }
-    const tail = state[base + S.tailName]!
-    if (state[base + S.content] === Content.cached) {
-      const keep = set(S.content, Content.durable)
-      parts.push({ what: 'content of slot', slot, keep, lose: set(S.content, Content.torn) })
+    const lose = (next: Uint8Array) => {
+      clearRecords(next, base)
+      fill(next)
+      if (!isRecycled) return
+      next[recordAt(base, 1)] = staleTransaction
+      next[recordAt(base, 1) + 1] = RecordState.durable
     }
-    if (state[base + S.seal] === Durability.cached) {
-      parts.push({ what: 'seal', slot, keep: set(S.seal, Durability.durable), lose: set(S.seal, 0) })
+    items.push({ what: 'zero-fill of tail', slot, keep: fill, lose })
+  }
+  for (const field of nameFields) {
+    const name = state[base + field]!
+    const clear = (next: Uint8Array) => clearFile(next, base, field)
+    const restore = (next: Uint8Array) => {
+      next[base + field] = Durability.durable
     }
-    if (tail !== Durability.absent) {
-      for (let record = 1; record <= recordsMax; record++) {
-        const at = recordAt(base, record)
-        if (state[at + 1] !== RecordState.cached && state[at + 1] !== RecordState.unsyncable) continue
-        const field = at - base
-        const lose = (next: Uint8Array) => next.fill(0, at, at + 2)
-        parts.push({
-          what: `record ${record} of tail`,
-          slot,
-          keep: set(field + 1, RecordState.durable),
-          lose,
-        })
-      }
-      const mark = state[base + S.mark]!
-      const durableMark = state[base + S.durableMark]!
-      if (mark !== durableMark) {
-        parts.push({
-          what: 'mark of tail',
-          slot,
-          keep: set(S.durableMark, mark),
-          lose: set(S.mark, durableMark),
-        })
-      }
-    }
-    if (tail !== Durability.absent && state[base + S.zeroFill] === Durability.cached) {
-      const lose = (next: Uint8Array) => {
-        clearRecords(next, base)
-        next[base + S.zeroFill] = Durability.durable
-        if (!isRecycled) return
-        next[recordAt(base, 1)] = staleTransaction
-        next[recordAt(base, 1) + 1] = RecordState.durable
-      }
-      containers.push({ what: 'zero-fill of tail', slot, keep: set(S.zeroFill, Durability.durable), lose })
-    }
-    if (tail === Durability.cached) {
-      const lose = (next: Uint8Array) => next.fill(0, base + S.tailName, base + S.durableMark + 1)
-      containers.push({ what: 'name of tail', slot, keep: set(S.tailName, Durability.durable), lose })
-    }
-    if (state[base + S.name] === Durability.cached) {
-      const lose = (next: Uint8Array) => next.fill(0, base, base + S.seal)
-      containers.push({ what: 'slot', slot, keep: set(S.name, Durability.durable), lose })
+    const what = { [S.name]: 'slot', [S.seal]: 'seal', [S.tailName]: 'name of tail', [S.end]: 'end' }[field]
+    if (name === Durability.cached) items.push({ what, slot, keep: restore, lose: clear })
+    else if (name === Durability.deleted) {
+      items.push({ what: `deletion of ${what}`, slot, keep: clear, lose: restore })
     }
   }
-  return [...parts, ...containers]
+  return items
 }
 
 /**
  * Call `found` for each state that a power loss may leave on disk. Every unsynced item survives or not, in every
- * combination. `isRecycled`: a tail whose zero-fill is lost has an old record. Processes are not changed.
+ * combination. Losses that also destroy other items come last, so that these losses win. `isRecycled`: a tail whose
+ * zero-fill is lost has an old record. Processes are not changed.
  */
 export function forEachPowerLoss(
   state: Uint8Array,
   isRecycled: boolean,
   found: (state: Uint8Array, lost: string) => void,
 ): void {
-  const items = unsyncedItems(state, isRecycled)
+  const slots = Array.from({ length: slotsMax }, (_, index) => index + 1)
+  const items = [
+    ...slots.flatMap(slot => unsyncedBytes(state, slot)),
+    ...slots.flatMap(slot => unsyncedNames(state, slot, isRecycled)),
+  ]
   for (let lost = 0; lost < 1 << items.length; lost++) {
     const next = state.slice()
     const names: string[] = []
@@ -174,6 +197,9 @@ export function forEachPowerLoss(
         lose(next)
         names.push(`${what} ${slot}`)
       }
+    }
+    for (const slot of slots) {
+      if (next[slotAt(slot) + S.tailName] === Durability.gone) clearFile(next, slotAt(slot), S.tailName)
     }
     found(next, names.join(', ') || 'nothing')
   }
@@ -185,8 +211,7 @@ export function forEachPowerLoss(
  */
 export function forgetDurability(state: Uint8Array, shared: number): void {
   if (state[shared + SharedField.powerLosses] !== 0) return
-  syncLogFolder(state)
-  syncTailFolder(state)
+  syncFolder(state)
   for (let slot = 1; slot <= slotsMax; slot++) {
     const base = slotAt(slot)
     if (state[base + S.content] === Content.cached) state[base + S.content] = Content.durable
@@ -197,10 +222,4 @@ export function forgetDurability(state: Uint8Array, shared: number): void {
       if (state[at] !== RecordState.absent) state[at] = RecordState.durable
     }
   }
-}
-
-/** Return whether the tail of a slot has a name. */
-export function isLinked(state: Uint8Array, base: number): boolean {
-  const name = state[base + S.tailName]
-  return name !== Durability.absent && name !== unlinked
 }

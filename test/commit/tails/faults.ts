@@ -1,17 +1,17 @@
 /** Crashes, power losses, and the trimmer. */
 import { isCopying, mayDelete } from './copy.js'
-import { countedRecord, forEachPowerLoss } from './disk.js'
+import { deleteName, forEachPowerLoss, isLinked } from './disk.js'
 import {
-  Durability,
+  exists,
   ProcessField as P,
   processAt,
+  recordChecksum,
   SlotField as S,
   SharedField,
   sharedBytes,
   slotAt,
-  unlinked,
-  viewEntry,
 } from './layout.js'
+import type { FileKind } from './rules.js'
 import { At, forget, type Run } from './run.js'
 
 /** The number of times that a process is started again. */
@@ -34,58 +34,81 @@ export function losePower(run: Run, state: Uint8Array): void {
   const shared = run.shared
   // A copy that is still being written is lost too, so there is nothing to check.
   if (state[shared + SharedField.powerLosses] === 0 || isCopying(state, shared)) return
-  forEachPowerLoss(state, !run.rules.seedsRecords, (next, lost) => {
+  const { rules } = run
+  const comparesBoots = rules.open === 'boot' || rules.processes.some(({ readOnly }) => readOnly === true)
+  forEachPowerLoss(state, !rules.seedsRecords, (next, lost) => {
     next[shared + SharedField.powerLosses]!--
-    if (run.rules.open === 'boot') next[shared + SharedField.boot]!++
+    if (comparesBoots) next[shared + SharedField.boot]!++
     // The root may lose unacknowledged transactions that the copy has.
     next.fill(0, shared + SharedField.copyLength, shared + sharedBytes)
-    for (let process = 0; process < run.rules.processes.length; process++) {
+    for (let process = 0; process < rules.processes.length; process++) {
       if (next[processAt(process) + P.at] !== At.stopped) forget(next, process, true)
     }
     run.emit(next, null, -1, `the power fails: ${lost} is lost`, 0, 0)
   })
 }
 
+const fields = { slot: S.name, tail: S.tailName, seal: S.seal, end: S.end } as const
+
+/** The deletions of `trim`, in order. */
+function deletionsOf(run: Run): (readonly [FileKind, number])[] {
+  const { trims, trimsBefore, trimsInOrder } = run.rules
+  const slots = Array.from({ length: trimsBefore - 1 }, (_, index) => index + 1)
+  const kinds = trims ?? []
+  const of = (some: readonly FileKind[]) => slots.flatMap(slot => some.map(kind => [kind, slot] as const))
+  if (trimsInOrder) return of(kinds)
+  return [...of(['slot']), ...of(kinds.filter(kind => kind !== 'slot'))]
+}
+
 export function trim(run: Run, state: Uint8Array): void {
-  const { trims, trimsAfter, copy } = run.rules
+  const { trims, trimsBefore, copy } = run.rules
   if (trims === null) return
   const shared = run.shared
   const done = state[shared + SharedField.trimmed]!
   if (done === 0) {
-    if (state[slotAt(trimsAfter) + S.name] !== Durability.durable) return
-    const next = state.slice()
-    next[shared + SharedField.trimmed] = 1
-    writeCheckpoint(run, next, trimsAfter)
-    run.emit(next, null, -1, 'the trimmer writes a checkpoint of slot %', trimsAfter, 0)
+    writeCheckpoint(run, state, trimsBefore)
     return
   }
-  const deletion = trims[done - 1]
-  if (deletion === undefined) return
-  const [what, slot] = deletion
-  if (copy !== null && !mayDelete(state, shared, copy, what)) return
-  const next = state.slice()
-  const base = slotAt(slot)
-  next[shared + SharedField.trimmed] = done + 1
-  if (what === 'slot') next[base + S.name] = Durability.absent
-  else if (what === 'seal') next[base + S.seal] = Durability.absent
-  else if (next[base + S.tailName] !== Durability.absent) next[base + S.tailName] = unlinked
-  run.emit(next, null, -1, `the trimmer deletes ${what} %`, slot, 0)
+  const deletions = deletionsOf(run)
+  for (let at = done - 1; at < deletions.length; at++) {
+    const [kind, slot] = deletions[at]!
+    const base = slotAt(slot)
+    // Stop before a tail that has slots which cannot be deleted.
+    if (kind !== 'slot' && isLinked(state, base) && !endsBy(run, state, slot)) return
+    if (!exists(state[base + fields[kind]]!)) continue
+    if (copy !== null && !mayDelete(state, shared, copy)) return
+    const next = state.slice()
+    next[shared + SharedField.trimmed] = at + 2
+    deleteName(next, base, fields[kind])
+    run.emit(next, null, -1, `the trimmer deletes ${kind} %`, slot, 0)
+    return
+  }
 }
 
-/** Write a checkpoint of a slot from the log. */
-function writeCheckpoint(run: Run, next: Uint8Array, last: number): void {
+/** Return whether the tail of a slot has ended before the checkpoint. */
+function endsBy(run: Run, state: Uint8Array, slot: number): boolean {
+  const { keepsTails, usesFileAfter, trimsBefore } = run.rules
+  if (!keepsTails) return true
+  const base = slotAt(slot)
+  if (exists(state[base + S.end]!)) return slot + state[base + S.endRecords]! < trimsBefore
+  for (let after = slot + 1; usesFileAfter && after <= trimsBefore; after++) {
+    if (exists(state[slotAt(after) + S.name]!)) return true
+  }
+  return false
+}
+
+/** Write a checkpoint of a slot that was shown. */
+function writeCheckpoint(run: Run, state: Uint8Array, slot: number): void {
   const shared = run.shared
-  let length = 0
-  const add = (slot: number, transaction: number) => {
-    next[shared + SharedField.checkpointView + length++] = viewEntry(slot, transaction)
-  }
-  for (let slot = 2; slot <= last; slot++) {
-    const base = slotAt(slot)
-    for (let record = 1; record <= next[base + S.counted]!; record++) {
-      add(slot - 1, countedRecord(next, slotAt(slot - 1), base, record))
-    }
-    if (next[base + S.entry] !== 0) add(slot, next[base + S.entry]!)
-  }
-  next[shared + SharedField.checkpointSlot] = last
-  next[shared + SharedField.checkpointLength] = length
+  if (state[shared + SharedField.shownLength]! < slot - 1) return
+  const next = state.slice()
+  next[shared + SharedField.trimmed] = 1
+  next[shared + SharedField.checkpointSlot] = slot
+  for (let index = 0; index < slot - 1; index++)
+    next[shared + SharedField.checkpointView + index] = state[shared + SharedField.shown + index]!
+  let base = slot
+  while (base > 1 && !exists(state[slotAt(base) + S.name]!)) base--
+  const maker = state[slotAt(base) + S.maker]!
+  next[shared + SharedField.checkpointChecksum] = base === slot ? maker : recordChecksum(maker)
+  run.emit(next, null, -1, 'the trimmer writes a checkpoint of slot %', slot, 0)
 }

@@ -9,17 +9,16 @@
  * - `changed`: two processes disagree about the order or about a position, or a process takes back what was shown.
  * - `lost`: a refresh, or an opening, does not show a transaction that was acknowledged before it began.
  * - `stale`: a refresh does not show what another process showed before it began.
- * - `corrupt`: slot N+1 counts records that no file has, or a slot is torn.
- * - `fork`: slot N+2 follows another slot N+1.
+ * - `corrupt`: a slot is torn, no file has a slot of an ended tail, or a checkpoint belongs to another slot.
+ * - `fork`: the file of a slot does not follow the slot before it.
  * - `invented`: a transaction appears that nobody requested.
- * - `position`: a transaction after a pin or checkpoint has a slot number that the pin or checkpoint covers.
  * - `copy lost`, `copy changed`, `copy broken`: an opened copy lacks acknowledged transactions, is not a prefix of the
  *   order, or does not open.
  * - `stuck`: a process that runs alone never commits its transactions.
  *
- * Bounds: at most three processes, four transactions, three records in a tail, and the tails of two slots. Not in the
- * model: deletions that a power loss undoes, a mark that is read in part, network file systems, and two processes that
- * hinder each other for ever.
+ * Bounds: at most three processes, four transactions, three records in a tail, and six slots. Not in the model: a mark
+ * that is read in part, calls whose outcome is unknown, concurrent calls of one process, network file systems, and two
+ * processes that hinder each other for ever.
  */
 import { copySteps } from './copy.js'
 import { forgetDurability } from './disk.js'
@@ -40,6 +39,7 @@ import { step } from './process.js'
 import type { Rules } from './rules.js'
 import { At, type Run } from './run.js'
 import type { Emit, Fingerprints, Searchable } from './search.js'
+import { startBase } from './view.js'
 
 /** A process that runs alone commits its transactions within this number of steps. */
 const aloneStepsMax = 200
@@ -79,10 +79,8 @@ export class TailModel implements Searchable {
       const p = processAt(process)
       state[p + P.at] = At.idle
       state[p + P.head] = 1
-      state[p + P.headMaker] = 1
-      state[p + P.headDeclaresTail] = state[base + S.declaresTail]!
+      startBase(state, p, 1)
       for (const transaction of plan.transactions) state[p + P.pending]! |= 1 << (transaction - 1)
-      if (plan.takes !== undefined) state[p + P.mustTakePosition] = 1
     }
     state[processesStart + P.owned] = 1
     state[processesStart + P.handle] = 1

@@ -1,367 +1,342 @@
-/** The program of a process: it opens the root, refreshes, writes, and takes positions. */
-import {
-  clearRecords,
-  isLinked,
-  markOf,
-  syncLogFolder,
-  syncTail,
-  syncTailFolder,
-  validRecords,
-} from './disk.js'
+/** The program of a process: it opens the root, refreshes, and writes. */
+import { isLinked, markOf, syncFolder, syncTail, validRecords } from './disk.js'
 import {
   Durability,
+  exists,
   ProcessField as P,
   processAt,
   processBytes,
+  recordChecksum,
   SlotField as S,
   SharedField,
   slotAt,
-  slotOfEntry,
   slotsMax,
-  unlinked,
   viewMax,
 } from './layout.js'
-import { beginAppend, endOwnTail, ownerStep, refreshFor } from './owner.js'
+import { beginAppend, createTail, ownerStep } from './owner.js'
+import type { Rules } from './rules.js'
 import {
   At,
-  hasTail,
+  failFolderSync,
   isHeadThere,
-  needsSync,
-  nonce,
-  ownsHead,
+  mayAppend,
+  mayHaveTail,
   Purpose,
   type Run,
-  rememberShown,
+  refreshFor,
   reopen,
 } from './run.js'
-import { failFolderSync, sealerStep } from './sealer.js'
-import { applyRecords, applySlot, extend, show } from './view.js'
+import { beginEnding, lookBackOwn, putFile, sealerStep, syncEnd, syncPut } from './sealer.js'
+import { applyFile, applyRecords, show, startBase } from './view.js'
+
+type Step = (run: Run, next: Uint8Array, process: number) => void
+
+const steps: Readonly<Record<number, Step>> = {
+  [At.open]: open,
+  [At.listTails]: listTails,
+  [At.lookForNewestEnd]: lookForNewestEnd,
+  [At.readNewestTail]: readNewestTail,
+  [At.syncNewestTail]: syncNewestTail,
+  [At.lookForNewestSeal]: lookForNewestSeal,
+  [At.start]: start,
+  [At.lookForEnd]: lookForEnd,
+  [At.readMark]: readMark,
+  [At.advance]: advance,
+  [At.lookBack]: lookBack,
+  [At.applyFile]: apply,
+  [At.lookForTailName]: lookForTailName,
+  [At.createTail]: createTail,
+  [At.fillTail]: createTail,
+  [At.syncTailName]: createTail,
+  [At.lookForBase]: createTail,
+  [At.putFile]: putFile,
+  [At.lookBackOwn]: lookBackOwn,
+}
 
 export function step(run: Run, state: Uint8Array, process: number): void {
   const at = state[processAt(process) + P.at]!
   if (at === At.stopped) return
-  if (at >= At.sealer) {
-    sealerStep(run, state, process, at - At.sealer)
-    return
-  }
-  if (at >= At.owner) {
-    ownerStep(run, state, process, at - At.owner)
-    return
-  }
-  if (at === At.idle) {
-    begin(run, state, process)
-    return
-  }
   const next = state.slice()
-  switch (at) {
-    case At.open:
-      open(run, next, process)
-      return
-    case At.lookForNext:
-      lookForNext(run, next, process)
-      return
-    case At.lookBack:
-      lookBack(run, next, process)
-      return
-    case At.syncFolder:
-      failFolderSync(run, state, process)
-      syncLogFolder(next)
-      next[processAt(process) + P.at] = At.apply
-      run.emit(next, null, process, 'syncs the folder of the log', 0, 0)
-      return
-    case At.apply:
-      apply(run, next, process)
-      return
-    case At.readMark:
-      readMark(run, next, process)
-      return
-    case At.lookForTailName:
-      lookForTailName(run, next, process)
-      return
-    case At.createTail:
-    case At.fillTail:
-    case At.syncTailName:
-      createTail(run, next, process, at)
-      return
-    default:
-      readTail(run, next, process, at)
-      return
-  }
+  if (at >= At.sealer) sealerStep(run, state, process, at - At.sealer)
+  else if (at >= At.owner) ownerStep(run, state, process, at - At.owner)
+  else if (at === At.idle) begin(run, state, process)
+  else if (at === At.syncEnd) syncEnd(run, state, process)
+  else if (at === At.syncPut) syncPut(run, state, process)
+  else if (at === At.syncFolder) {
+    failFolderSync(run, state, process)
+    syncFolder(next)
+    next[processAt(process) + P.at] = At.advance
+    run.emit(next, null, process, 'syncs _log/', 0, 0)
+  } else steps[at]!(run, next, process)
 }
 
-/** Choose what an idle process does next: it writes, takes a position, or refreshes. */
+/** Choose what an idle process does next: it writes, or refreshes. */
 function begin(run: Run, state: Uint8Array, process: number): void {
   const p = processAt(process)
   const isPending = state[p + P.pending] !== 0
-  if (state[p + P.mustTakePosition] !== 0 && !run.isAlone) {
-    refreshFor(run, state.slice(), process, Purpose.position)
-  }
-  if (isPending && ownsHead(state, p)) {
-    beginAppend(run, state.slice(), process)
-    return
-  }
-  if (isPending || !run.isAlone) {
-    refreshFor(run, state.slice(), process, isPending ? Purpose.write : 0)
+  const next = state.slice()
+  if (isPending && mayAppend(run, state, p)) {
+    beginAppend(run, next, process)
+    run.step(next, process)
+  } else if (isPending || !run.isAlone) {
+    refreshFor(run, next, process, isPending ? Purpose.write : Purpose.read)
+    run.step(next, process)
   }
 }
 
-/** Begin a process with the newest checkpoint, or with slot 1. */
-export function open(run: Run, next: Uint8Array, process: number): void {
+function open(run: Run, next: Uint8Array, process: number): void {
+  const p = processAt(process)
+  refreshFor(run, next, process, Purpose.open)
+  next[p + P.at] = At.listTails
+  run.step(next, process)
+}
+
+/** List `_log/`. */
+function listTails(run: Run, next: Uint8Array, process: number): void {
+  const p = processAt(process)
+  let newest = 0
+  let after = 0
+  for (let slot = 1; slot <= slotsMax; slot++) {
+    if (newest > 0 && after === 0 && exists(next[slotAt(slot) + S.name]!)) after = slot
+    if (!isLinked(next, slotAt(slot))) continue
+    newest = slot
+    after = 0
+  }
+  next[p + P.newestTail] = newest
+  next[p + P.fileAfter] = after
+  next[p + P.at] =
+    newest === 0 || run.rules.processes[process]!.version === 'old' ? At.start : At.lookForNewestEnd
+  run.emit(next, null, process, 'lists _log/: the newest tail is %', newest, 0)
+}
+
+function lookForNewestEnd(run: Run, next: Uint8Array, process: number): void {
+  const p = processAt(process)
+  const newest = next[p + P.newestTail]!
+  const base = slotAt(newest)
+  const isThere = exists(next[base + S.end]!)
+  const after = next[p + P.fileAfter]!
+  const isStale = run.rules.usesFileAfter && after > 0 && newest + next[base + S.endRecords]! >= after
+  if (isThere && !isStale) {
+    next[p + P.fileAfter] = 0
+    next[p + P.used] = next[base + S.endRecords]!
+    // The process syncs `_log/` before it shows a slot of the tail.
+    if (next[base + S.end] === Durability.cached) syncFolder(next)
+    next[p + P.at] = At.start
+  } else if (after > 0 && run.rules.usesFileAfter) {
+    next[p + P.used] = Math.min(validRecords(next, base, run.rules.seedsRecords), after - 1 - newest)
+    next[p + P.at] = At.start
+  } else next[p + P.at] = At.readNewestTail
+  run.emit(next, null, process, `looks for end %: ${isThere ? 'there' : 'absent'}`, newest, 0)
+}
+
+function openRule(rules: Rules, process: number): Rules['open'] {
+  return rules.processes[process]!.readOnly === true ? rules.openReadOnly : rules.open
+}
+
+/** The newest tail has no end. Look for valid records after its mark. */
+function readNewestTail(run: Run, next: Uint8Array, process: number): void {
+  const p = processAt(process)
+  const { seedsRecords } = run.rules
+  const rule = openRule(run.rules, process)
+  const newest = next[p + P.newestTail]!
+  const base = slotAt(newest)
+  const valid = validRecords(next, base, seedsRecords)
+  const mark = markOf(next, base, seedsRecords)
+  const isSameBoot = next[base + S.tailBoot] === next[run.shared + SharedField.boot]
+  const usesMark = valid === mark || rule === 'mark' || (rule === 'boot' && isSameBoot)
+  next[p + P.used] = usesMark ? mark : valid
+  next[p + P.at] = At.start
+  if (!usesMark && rule === 'end') {
+    next[p + P.used] = mark
+    beginEnding(run, next, process, newest)
+  } else if (!usesMark && (rule === 'sync' || rule === 'sync and look')) next[p + P.at] = At.syncNewestTail
+  run.emit(next, null, process, 'finds % valid records and the mark % in the newest tail', valid, mark)
+}
+
+function syncNewestTail(run: Run, next: Uint8Array, process: number): void {
+  const p = processAt(process)
+  syncTail(next, slotAt(next[p + P.newestTail]!), true, false)
+  next[p + P.at] = run.rules.open === 'sync' ? At.start : At.lookForNewestSeal
+  run.emit(next, null, process, 'syncs tail %', next[p + P.newestTail]!, 0)
+}
+
+function lookForNewestSeal(run: Run, next: Uint8Array, process: number): void {
+  const p = processAt(process)
+  const newest = next[p + P.newestTail]!
+  const isSealed = exists(next[slotAt(newest) + S.seal]!)
+  if (isSealed) beginEnding(run, next, process, newest)
+  else next[p + P.at] = At.start
+  run.emit(next, null, process, `looks for seal %: ${isSealed ? 'there' : 'absent'}`, newest, 0)
+}
+
+/** Start from the newest checkpoint, or from slot 1. The checkpoint may name a slot inside a tail. */
+function start(run: Run, next: Uint8Array, process: number): void {
   const p = processAt(process)
   const shared = run.shared
-  const checkpoint = next[shared + SharedField.checkpointSlot]!
-  const head = checkpoint === 0 ? 1 : checkpoint
-  next[p + P.purpose] = Purpose.open
-  rememberShown(run, next, p)
-  if (checkpoint !== 0) {
-    next[p + P.viewLength] = next[shared + SharedField.checkpointLength]!
-    for (let index = 0; index < viewMax; index++) {
-      next[p + P.view + index] = next[shared + SharedField.checkpointView + index]!
-    }
-  }
+  const head = Math.max(1, next[shared + SharedField.checkpointSlot]!)
+  const newest = next[p + P.newestTail]!
+  const isInNewest = head > newest && head <= newest + next[p + P.used]! && isLinked(next, slotAt(newest))
+  let base = isInNewest ? newest : head
+  while (
+    base > 1 &&
+    (base === head ? isInNewest || !exists(next[slotAt(base) + S.name]!) : !isLinked(next, slotAt(base)))
+  )
+    base--
+  for (let index = 0; index < Math.min(head - 1, viewMax); index++)
+    next[p + P.view + index] = next[shared + SharedField.checkpointView + index]!
   next[p + P.head] = head
-  next[p + P.headMaker] = next[slotAt(head) + S.maker]!
-  next[p + P.headDeclaresTail] = next[slotAt(head) + S.declaresTail]!
-  // The checkpoint of a closed slot has all records of its tail. The slot after it says how many these are.
-  if (checkpoint !== 0 && run.rules.positionSlot === 'closed') {
-    next[p + P.applied] = next[slotAt(head + 1) + S.counted]!
-  }
-  next[p + P.at] = At.lookForNext
-  run.emit(next, null, process, 'starts from slot %', head, 0)
+  startBase(next, p, base)
+  const { declaresTail } = S
+  if (base < head) {
+    // The file of the base may be deleted. Its checksum is in the head of the tail.
+    next[p + P.baseMaker] = next[slotAt(base) + S.tailSeed]!
+    next[p + P.baseDeclaresTail] = 1
+    next[p + P.headChecksum] = recordChecksum(next[p + P.baseMaker]!)
+  } else next[p + P.baseDeclaresTail] = next[slotAt(base) + declaresTail]!
+  const expected = next[shared + SharedField.checkpointChecksum]!
+  const isWrong = head > 1 && next[p + P.headChecksum] !== expected
+  next[p + P.at] = At.lookForEnd
+  const violation = isWrong ? `corrupt: slot ${head} is not the slot of the checkpoint` : null
+  run.emit(next, violation, process, 'starts from slot %, with the base %', head, base)
 }
 
-export function lookForNext(run: Run, next: Uint8Array, process: number): void {
+/** Look for the end of the tail of the base. */
+function lookForEnd(run: Run, next: Uint8Array, process: number): void {
   const p = processAt(process)
+  const { version } = run.rules.processes[process]!
+  if (version === 'old' && run.rules.stopsOldVersions && next[p + P.baseDeclaresTail] === 1) {
+    next[p + P.at] = At.stopped
+    run.emit(next, null, process, 'does not know tails, and stops at slot %', next[p + P.base]!, 0)
+    return
+  }
+  if (version === 'old' || next[p + P.ended] !== 0 || !mayHaveTail(run, next, p)) {
+    next[p + P.at] = At.advance
+    run.step(next, process)
+    return
+  }
+  const slot = next[p + P.base]!
+  const base = slotAt(slot)
+  const isThere = exists(next[base + S.end]!)
+  // Without its own end, a later file shows that the tail has ended.
+  const isLeft = run.rules.usesFileAfter && next[p + P.newestTail] === slot && next[p + P.fileAfter] !== 0
+  if (isLeft) next[p + P.ended] = next[p + P.used]! + 1
+  else if (isThere) next[p + P.ended] = next[base + S.endRecords]! + 1
+  next[p + P.at] = next[p + P.ended] !== 0 ? At.advance : At.readMark
+  run.emit(next, null, process, `looks for end %: ${isThere ? 'there' : 'absent'}`, slot, 0)
+}
+
+/** The tail has no end: apply the slots up to the mark. */
+function readMark(run: Run, next: Uint8Array, process: number): void {
+  const p = processAt(process)
+  const slot = next[p + P.base]!
+  const base = slotAt(slot)
+  const used = next[p + P.newestTail] === slot ? next[p + P.used]! : 0
+  const mark = Math.max(markOf(next, base, run.rules.seedsRecords), used)
+  if (next[p + P.head]! < slot + mark && !isLinked(next, base)) {
+    reopen(run, next, process, 'finds that tail % was trimmed', slot)
+    return
+  }
+  const violation = applyRecords(next, process, mark, false)
+  next[p + P.at] = At.lookBack
+  const isChecked = run.rules.trims !== null && run.rules.looksBack
+  const wrong = violation ?? (isChecked ? null : refreshed(run, next, process))
+  run.emit(next, wrong, process, 'reads the mark % of tail %', mark, slot)
+}
+
+/** The tail of the base has ended, or the base has none. Apply its slots, and look for the file of the next one. */
+function advance(run: Run, next: Uint8Array, process: number): void {
+  const p = processAt(process)
+  const { syncsBeforeApply, trims, looksBack } = run.rules
+  const slot = next[p + P.base]!
+  const base = slotAt(slot)
+  const ended = Math.max(0, next[p + P.ended]! - 1)
   const head = next[p + P.head]!
-  if ((next[p + P.purpose]! & Purpose.open) === 0) rememberShown(run, next, p)
-  if (head < slotsMax && next[slotAt(head + 1) + S.name] !== Durability.absent) {
-    next[p + P.at] = needsSync(run, next, process) ? At.syncFolder : At.apply
+  if (head < slot + ended) {
+    if (syncsBeforeApply && next[base + S.end] === Durability.cached) {
+      next[p + P.at] = At.syncFolder
+      run.step(next, process)
+      return
+    }
+    // A late writer may write another end after a trim.
+    const isSame = exists(next[base + S.end]!) && next[base + S.endRecords] === ended
+    const isCopied = isSame && head - slot >= next[base + S.endFrom]!
+    if (!isCopied && !isLinked(next, base)) {
+      reopen(run, next, process, 'finds that tail % was trimmed', slot)
+      return
+    }
+    const violation = applyRecords(next, process, ended, true)
+    run.emit(next, violation, process, 'applies the slots of tail %, which has % slots', slot, ended)
+    return
+  }
+  const isThere = head < slotsMax && exists(next[slotAt(head + 1) + S.name]!)
+  if (isThere) {
+    const isCached = next[slotAt(head + 1) + S.name] === Durability.cached
+    if (syncsBeforeApply && isCached) {
+      next[p + P.at] = At.syncFolder
+      run.step(next, process)
+      return
+    }
+    next[p + P.at] = At.applyFile
     run.emit(next, null, process, 'finds slot %', head + 1, 0)
     return
   }
-  let violation: string | null = null
-  if (run.rules.trims !== null && run.rules.looksBack) next[p + P.at] = At.lookBack
-  else violation = reachHead(run, next, process)
+  next[p + P.at] = At.lookBack
+  const violation = trims !== null && looksBack ? null : refreshed(run, next, process)
   run.emit(next, violation, process, 'finds no slot %', head + 1, 0)
 }
 
-export function lookBack(run: Run, next: Uint8Array, process: number): void {
+function lookBack(run: Run, next: Uint8Array, process: number): void {
   const p = processAt(process)
   const head = next[p + P.head]!
   if (!isHeadThere(run, next, p)) {
     reopen(run, next, process, 'finds that slot % was trimmed', head)
     return
   }
-  const violation = reachHead(run, next, process)
+  const violation = refreshed(run, next, process)
   run.emit(next, violation, process, 'finds that slot % is still there', head, 0)
 }
 
-export function apply(run: Run, next: Uint8Array, process: number): void {
+function apply(run: Run, next: Uint8Array, process: number): void {
   const p = processAt(process)
-  const rules = run.rules
+  const { trims, looksBack } = run.rules
   const head = next[p + P.head]!
-  const base = slotAt(head + 1)
-  if (
-    rules.processes[process]!.version === 'old' &&
-    rules.stopsOldVersions &&
-    next[p + P.headDeclaresTail] === 1
-  ) {
-    next[p + P.at] = At.stopped
-    run.emit(next, null, process, 'does not know tails, and stops at slot %', head, 0)
+  if (trims !== null && looksBack && !isHeadThere(run, next, p)) {
+    reopen(run, next, process, 'finds that slot % was trimmed', head)
     return
   }
-  if (rules.trims !== null) {
-    if (rules.looksBack && !isHeadThere(run, next, p)) {
-      reopen(run, next, process, 'finds that slot % was trimmed', head)
-      return
-    }
-    const isTailGone = next[slotAt(head) + S.tailName] === unlinked
-    if (isTailGone && next[p + P.applied]! < next[base + S.carriedFrom]!) {
-      reopen(run, next, process, 'finds that tail % was trimmed', head)
-      return
-    }
-    if (next[base + S.name] === Durability.absent) {
-      reopen(run, next, process, 'finds that slot % is gone', head + 1)
-      return
-    }
+  if (!exists(next[slotAt(head + 1) + S.name]!)) {
+    reopen(run, next, process, 'finds that slot % is gone', head + 1)
+    return
   }
-  const violation = applySlot(run, next, process, head + 1)
-  next[p + P.at] = At.lookForNext
-  run.emit(
-    next,
-    violation,
-    process,
-    'applies slot %, which counts % records',
-    head + 1,
-    next[base + S.counted]!,
-  )
+  const violation = applyFile(run, next, process)
+  next[p + P.at] = At.lookForEnd
+  run.emit(next, violation, process, 'applies slot %', head + 1, 0)
 }
 
-/** There is no slot after the head. So the rest is in the tail of the head. */
-function reachHead(run: Run, next: Uint8Array, process: number): string | null {
+function lookForTailName(run: Run, next: Uint8Array, process: number): void {
   const p = processAt(process)
-  if (run.rules.processes[process]!.version === 'old') {
-    if (!run.rules.stopsOldVersions || next[p + P.headDeclaresTail] === 0)
-      return refreshed(run, next, process)
-    next[p + P.at] = At.stopped
-    return null
-  }
-  if (!hasTail(run, next, p)) return refreshed(run, next, process)
-  next[p + P.at] = (next[p + P.purpose]! & Purpose.open) === 0 ? At.readMark : At.readTail
-  return null
+  const slot = next[p + P.base]!
+  const isThere = isLinked(next, slotAt(slot))
+  if (isThere) beginEnding(run, next, process, slot)
+  else next[p + P.at] = At.putFile
+  run.emit(next, null, process, `looks for tail %: ${isThere ? 'there' : 'absent'}`, slot, 0)
 }
 
-export function readMark(run: Run, next: Uint8Array, process: number): void {
-  const p = processAt(process)
-  const head = next[p + P.head]!
-  const mark = markOf(next, slotAt(head), run.rules.seedsRecords)
-  const violation = applyRecords(run, next, process, mark) ?? refreshed(run, next, process)
-  run.emit(next, violation, process, 'reads the mark % of tail %, and shows the records up to it', mark, head)
-}
-
-/** An opening process reads the tail of the last slot. */
-export function readTail(run: Run, next: Uint8Array, process: number, at: number): void {
-  const p = processAt(process)
-  const { open, seedsRecords } = run.rules
-  const head = next[p + P.head]!
-  const base = slotAt(head)
-  const show = (count: number) => applyRecords(run, next, process, count) ?? refreshed(run, next, process)
-  if (at === At.syncReadTail) {
-    syncTail(next, base, true, false)
-    const looks = open === 'sync and look'
-    if (looks) next[p + P.at] = At.lookForSeal
-    const violation = looks ? null : show(next[p + P.count]!)
-    run.emit(next, violation, process, 'syncs tail %', head, 0)
-    return
-  }
-  if (at === At.lookForSeal) {
-    const isSealed = next[base + S.seal] !== Durability.absent
-    next[p + P.at] = isSealed ? At.sealer : At.lookForSlot
-    run.emit(next, null, process, `looks for seal %: ${isSealed ? 'there' : 'absent'}`, head, 0)
-    return
-  }
-  if (at === At.lookForSlot) {
-    const isThere = next[slotAt(head + 1) + S.name] !== Durability.absent
-    if (isThere) next[p + P.at] = At.syncFolder
-    const violation = isThere ? null : show(next[p + P.count]!)
-    run.emit(next, violation, process, `looks for slot %: ${isThere ? 'there' : 'absent'}`, head + 1, 0)
-    return
-  }
-  const valid = validRecords(next, base, seedsRecords)
-  const mark = markOf(next, base, seedsRecords)
-  let violation: string | null = null
-  if (open === 'seal' && valid > mark) {
-    next[p + P.at] = At.sealer
-    run.emit(next, null, process, 'finds % valid records and the mark %, so it will seal', valid, mark)
-    return
-  }
-  if (open === 'seal' || open === 'mark') violation = show(mark)
-  else if (open === 'all') violation = show(valid)
-  else if (open === 'boot') {
-    const isSameBoot = next[base + S.tailBoot] === next[run.shared + SharedField.boot]
-    violation = show(isSameBoot ? mark : valid)
-  } else {
-    next[p + P.count] = valid
-    next[p + P.at] = At.syncReadTail
-  }
-  run.emit(next, violation, process, 'opens the tail with % valid records and the mark %', valid, mark)
-}
-
-export function createTail(run: Run, next: Uint8Array, process: number, at: number): void {
-  const p = processAt(process)
-  const { syncsTailName, syncsZeroFill } = run.rules
-  const slot = next[p + P.owned]!
-  const base = slotAt(slot)
-  if (at === At.createTail) {
-    clearRecords(next, base)
-    next[base + S.tailName] = Durability.cached
-    next[base + S.zeroFill] = Durability.cached
-    next[base + S.tailSeed] = nonce(next, process)
-    next[base + S.tailBoot] = next[run.shared + SharedField.boot]!
-    if (syncsZeroFill) next[p + P.at] = At.fillTail
-    else next[p + P.at] = syncsTailName ? At.syncTailName : At.idle
-    run.emit(next, null, process, 'creates tail %', slot, 0)
-    return
-  }
-  if (at === At.fillTail) {
-    if (next[base + S.zeroFill] === Durability.cached) next[base + S.zeroFill] = Durability.durable
-    next[p + P.at] = syncsTailName ? At.syncTailName : At.idle
-    run.emit(next, null, process, 'syncs the zero-fill of tail %', slot, 0)
-    return
-  }
-  syncTailFolder(next)
-  next[p + P.at] = At.idle
-  run.emit(next, null, process, 'syncs the folder of tails', 0, 0)
-}
-
-export function lookForTailName(run: Run, next: Uint8Array, process: number): void {
-  const p = processAt(process)
-  const head = next[p + P.head]!
-  const isThere = isLinked(next, slotAt(head))
-  next[p + P.at] = At.sealer + (isThere ? 0 : run.rules.sealer.indexOf('put'))
-  run.emit(next, null, process, `looks for tail %: ${isThere ? 'there' : 'absent'}`, head, 0)
-}
-
-/** The refresh has reached the end. Show the state, and continue with what the refresh was for. */
+/** The refresh has reached the end of the log. Show the state, and continue with what the refresh was for. */
 function refreshed(run: Run, next: Uint8Array, process: number): string | null {
   const p = processAt(process)
-  const rules = run.rules
-  const length = next[p + P.viewLength]!
+  const length = next[p + P.head]! - 1
   if (length < next[p + P.acknowledgedBefore]!)
     return `lost: process ${process} does not show a transaction that was acknowledged before it looked`
   if (length < next[p + P.shownBefore]!)
     return `stale: process ${process} does not show a transaction that was shown before it looked`
   const violation = show(run, next, process)
-  const purpose = next[p + P.purpose]!
-  next.fill(0, p + P.shownBefore, p + processBytes)
+  const isWriting = next[p + P.purpose] === Purpose.write
+  next.fill(0, p + P.shownBefore, p + P.newestTail)
+  if (next[p + P.base] !== next[p + P.newestTail] || next[p + P.ended] !== 0)
+    next.fill(0, p + P.newestTail, p + processBytes)
   next[p + P.at] = At.idle
-  if (violation !== null) return violation
-  if ((purpose & Purpose.position) !== 0) return takePosition(run, next, process)
-  if ((purpose & Purpose.write) === 0 || next[p + P.pending] === 0 || ownsHead(next, p)) return null
-  next[p + P.purpose] = Purpose.write
-  const { version } = rules.processes[process]!
-  if (version === 'by name') next[p + P.at] = At.lookForTailName
-  else {
-    const isSealing = version !== 'old' && hasTail(run, next, p)
-    next[p + P.at] = At.sealer + (isSealing ? 0 : rules.sealer.indexOf('put'))
-  }
-  return null
-}
-
-/** Take a pin or a checkpoint of the shown state. If the newest slot has a tail, end the tail first. */
-function takePosition(run: Run, next: Uint8Array, process: number): string | null {
-  const p = processAt(process)
-  const shared = run.shared
-  const { endsTailForPosition, positionSlotHasNoTail, positionSlot, processes } = run.rules
-  const isOpen = hasTail(run, next, p)
-  const isClosed = positionSlot === 'closed'
-  // If slots that end a tail for a position have a tail themselves, only records in the tail are a reason to end it.
-  const mustEnd = isOpen && (positionSlotHasNoTail || next[p + P.applied]! > 0)
-  if (mustEnd && endsTailForPosition && !isClosed) {
-    next[p + P.purpose] = Purpose.position
-    if (ownsHead(next, p)) endOwnTail(run, next, process)
-    else next[p + P.at] = At.sealer
-    return null
-  }
-  const head = next[p + P.head]!
-  const slot = isOpen && isClosed ? head - 1 : head
-  let length = next[p + P.viewLength]!
-  if (processes[process]!.takes === 'pin') {
-    next[shared + SharedField.pin] = slot + 1
-    next[shared + SharedField.pinLength] = length
-  } else {
-    if (slot === 0) return null
-    if (isClosed) while (length > 0 && slotOfEntry(next[p + P.view + length - 1]!) > slot) length--
-    next[shared + SharedField.checkpointSlot] = slot
-    next[shared + SharedField.checkpointLength] = length
-    for (let index = 0; index < length; index++) {
-      next[shared + SharedField.checkpointView + index] = next[p + P.view + index]!
-    }
-  }
-  next[p + P.mustTakePosition] = 0
-  for (let index = length; index < next[shared + SharedField.shownLength]!; index++) {
-    const violation = extend(run, next, index, next[shared + SharedField.shown + index]!)
-    if (violation !== null) return violation
-  }
+  if (violation !== null || !isWriting || next[p + P.pending] === 0) return violation
+  beginAppend(run, next, process)
   return null
 }

@@ -1,7 +1,7 @@
 /** What the steps of all processes share: the rules, the program counters, and tests of the own state. */
-import { countedRecord, isLinked } from './disk.js'
+import { isLinked } from './disk.js'
 import {
-  Durability,
+  exists,
   ProcessField as P,
   processAt,
   processBytes,
@@ -16,26 +16,34 @@ import type { Emit } from './search.js'
 export const At = {
   open: 0,
   idle: 1,
-  lookForNext: 2,
-  lookBack: 3,
-  syncFolder: 4,
-  apply: 5,
-  readMark: 6,
-  readTail: 7,
-  syncReadTail: 8,
-  lookForSeal: 9,
-  lookForSlot: 10,
-  createTail: 11,
-  fillTail: 12,
-  syncTailName: 13,
-  lookForTailName: 14,
-  stopped: 15,
-  owner: 20,
+  lookForEnd: 2,
+  readMark: 3,
+  advance: 4,
+  syncFolder: 5,
+  applyFile: 6,
+  lookBack: 7,
+  listTails: 8,
+  lookForNewestEnd: 9,
+  readNewestTail: 10,
+  syncNewestTail: 11,
+  lookForNewestSeal: 12,
+  start: 13,
+  createTail: 14,
+  fillTail: 15,
+  syncTailName: 16,
+  lookForBase: 17,
+  lookForTailName: 18,
+  syncEnd: 19,
+  stopped: 20,
+  putFile: 21,
+  syncPut: 22,
+  lookBackOwn: 23,
+  owner: 30,
   sealer: 40,
 } as const
 
-/** Why a process refreshes, as bits. */
-export const Purpose = { open: 1, write: 2, position: 4 } as const
+/** Why a process refreshes, or ends a tail. */
+export const Purpose = { read: 0, open: 1, write: 2 } as const
 
 /** One exploration. */
 export interface Run {
@@ -50,44 +58,32 @@ export interface Run {
   readonly step: (state: Uint8Array, process: number) => void
 }
 
-/** Return whether the newest applied slot may have a tail. */
-export function hasTail(run: Run, state: Uint8Array, p: number): boolean {
-  if (state[p + P.headDeclaresTail] === 1) return true
-  return !run.rules.declaresTails && isLinked(state, slotAt(state[p + P.head]!))
+/** Return whether the base of the head may have a tail. */
+export function mayHaveTail(run: Run, state: Uint8Array, p: number): boolean {
+  if (state[p + P.baseDeclaresTail] === 1) return true
+  return !run.rules.declaresTails && isLinked(state, slotAt(state[p + P.base]!))
 }
 
-/** Return whether the process may append records to the tail of its newest applied slot. */
-export function ownsHead(state: Uint8Array, p: number): boolean {
-  return state[p + P.owned] === state[p + P.head] && state[p + P.gaveUp] === 0
+/** Return whether the process may append to the tail of its base. */
+export function mayAppend(run: Run, state: Uint8Array, p: number): boolean {
+  const isOwner = state[p + P.owned] === state[p + P.base] && state[p + P.gaveUp] === 0
+  if (!isOwner || state[p + P.ended] !== 0) return false
+  return state[p + P.baseDeclaresTail] === 1 || !run.rules.declaresTails
 }
 
-/** Return whether the newest applied slot is still in the log, as the same file. */
+/** Return whether the head is still in the log, in the same file. */
 export function isHeadThere(run: Run, state: Uint8Array, p: number): boolean {
-  const base = slotAt(state[p + P.head]!)
-  if (state[base + S.name] === Durability.absent) return false
-  return !run.rules.looksBackAtIdentity || state[base + S.maker] === state[p + P.headMaker]
-}
-
-/** Return whether a process must sync the folder before it applies the slot after its head. */
-export function needsSync(run: Run, state: Uint8Array, process: number): boolean {
-  const p = processAt(process)
   const head = state[p + P.head]!
-  const base = slotAt(head + 1)
-  const { syncsBeforeApply } = run.rules
-  if (syncsBeforeApply === 'never' || state[base + S.name] !== Durability.cached) return false
-  if (syncsBeforeApply === 'always') return true
-  const isOwn = (transaction: number) =>
-    transaction !== 0 && (state[p + P.pending]! & (1 << (transaction - 1))) !== 0
-  if (isOwn(state[base + S.entry]!)) return true
-  for (let record = state[p + P.applied]! + 1; record <= state[base + S.counted]!; record++) {
-    if (isOwn(countedRecord(state, slotAt(head), base, record))) return true
-  }
-  return false
+  const base = state[p + P.base]!
+  const identifies = run.rules.looksBackAtIdentity
+  if (head > base) return isLinked(state, slotAt(base))
+  if (!exists(state[slotAt(head) + S.name]!)) return false
+  return !identifies || state[slotAt(head) + S.maker] === state[p + P.baseMaker]
 }
 
 /** Return the nonce of a process. It differs after each start. */
 export function nonce(state: Uint8Array, process: number): number {
-  return (state[processAt(process) + P.incarnation]! + 1) * 8 + process - 7
+  return state[processAt(process) + P.incarnation]! * 8 + process + 1
 }
 
 /** Clear the memory of a process. `isNew`: the process was started again, so it uses a new nonce. */
@@ -95,11 +91,9 @@ export function forget(next: Uint8Array, process: number, isNew: boolean): void 
   const p = processAt(process)
   const incarnation = next[p + P.incarnation]! + (isNew ? 1 : 0)
   const pending = next[p + P.pending]!
-  const mustTakePosition = next[p + P.mustTakePosition]!
   next.fill(0, p, p + processBytes)
   next[p + P.incarnation] = incarnation
   next[p + P.pending] = pending
-  next[p + P.mustTakePosition] = mustTakePosition
 }
 
 /** The process forgets its state, and opens the root again. */
@@ -108,8 +102,20 @@ export function reopen(run: Run, next: Uint8Array, process: number, label: strin
   run.emit(next, null, process, `${label}, and opens the root again`, slot, 0)
 }
 
-/** A refresh begins. It must show at least what is shown, and acknowledged, now. */
-export function rememberShown(run: Run, next: Uint8Array, p: number): void {
+/** Begin a refresh. It must show at least what is shown, and acknowledged, now. */
+export function refreshFor(run: Run, next: Uint8Array, process: number, purpose: number): void {
+  const p = processAt(process)
+  next[p + P.purpose] = purpose
+  next[p + P.writing] = 0
   next[p + P.shownBefore] = next[run.shared + SharedField.shownLength]!
   next[p + P.acknowledgedBefore] = next[run.shared + SharedField.acknowledged]!
+  next[p + P.at] = At.lookForEnd
+}
+
+/** A sync of `_log/` fails. Then the process shows and writes nothing before it has opened the root again. */
+export function failFolderSync(run: Run, state: Uint8Array, process: number): void {
+  if (state[run.shared + SharedField.syncFailures] === 0 || run.isAlone) return
+  const failed = state.slice()
+  failed[run.shared + SharedField.syncFailures]!--
+  reopen(run, failed, process, 'fails to sync _log/', 0)
 }
