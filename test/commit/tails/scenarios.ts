@@ -305,6 +305,7 @@ const mistakes: readonly Scenario[] = [
     'marks before it looks',
     'changed',
     order('write', 'sync', 'mark', 'look for seal', 'look at tail', 'acknowledge'),
+    false,
   ),
   fails('an opener uses all valid records', 'stale', { open: 'all', crashes: 0, powerLosses: 2 }, false),
   fails('an opener uses all valid records, one process alone', 'lost', {
@@ -407,10 +408,15 @@ const mistakes: readonly Scenario[] = [
     false,
   ),
   fails('slots are applied before their folder is synced', 'stale', { syncsBeforeApply: false }),
-  fails('slots are applied before their folder is synced, judged by acknowledgements', 'lost', {
-    syncsBeforeApply: false,
-    judgesOnlyAcknowledged: true,
-  }),
+  fails(
+    'slots are applied before their folder is synced, judged by acknowledgements',
+    'lost',
+    {
+      syncsBeforeApply: false,
+      judgesOnlyAcknowledged: true,
+    },
+    false,
+  ),
   fails(
     'acknowledges before it looks',
     'changed',
