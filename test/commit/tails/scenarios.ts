@@ -175,7 +175,8 @@ const right: readonly Scenario[] = [
     ...trimming,
     crashes: 1,
     powerLosses: 1,
-    processes: plans([1], [2, 3]),
+    trimsBefore: 2,
+    processes: plans([1], [2]),
   }),
   holds('trimming, a crash', { ...progress, ...trimming, crashes: 1 }),
 ]
