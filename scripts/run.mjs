@@ -130,14 +130,21 @@ const recallTests = ['test/indexes/vector/recall.test.ts', 'test/indexes/vector/
 /** Tests of a server with malformed requests and with high load. Their duration is a parameter. */
 const serverTests = ['test/adapters/http/fuzz.test.ts', 'test/adapters/http/load.test.ts']
 
+/** The model of the commit protocol with tails. It always explores the same states. */
+const tailModel = {
+  explore: join('dist', 'test', 'commit', 'tails', 'explore.js'),
+  test: 'test/commit/tails/model.test.ts',
+}
+
 /**
- * Run the recall tests and the server tests once. Then run all property tests again and again, each time with the next
- * seed, until the time is over: `-- --seconds 600 --seed 1`.
+ * Explore the model of the commit protocol, and run the recall tests and the server tests, once. Then run all property
+ * tests again and again, each time with the next seed, until the time is over: `-- --seconds 600 --seed 1`.
  */
 function testLong(options) {
   const option = (name, otherwise) =>
     options.includes(name) ? Number(options[options.indexOf(name) + 1]) : otherwise
   const seconds = option('--seconds', 600)
+  run(process.execPath, [tailModel.explore])
   process.env.SHEAF_CRASH_SECONDS = String(Math.min(60, Math.max(10, seconds / 10)))
   process.env.SHEAF_RECALL = 'full'
   run(process.execPath, [entryOf('vitest'), 'run', ...recallTests])
@@ -162,6 +169,8 @@ function testLong(options) {
       // These tests use no seed, so every round would be the same.
       '--exclude',
       'test/sql/logic/logic.test.ts',
+      '--exclude',
+      tailModel.test,
       ...recallTests.flatMap(file => ['--exclude', file]),
       '--exclude',
       'test/adapters/http/load.test.ts',

@@ -161,7 +161,8 @@ export class KnownTail {
    * false if the tail was deleted.
    */
   async learn(count: number): Promise<boolean> {
-    while (this.#crcs.length < count) {
+    // The end may become known while records are read. Then all slots are known.
+    while (this.#crcs.length < count && !this.#hasEnded) {
       const at = this.#next
       let piece = await this.#bytes(at, Math.min(pieceBytes, this.size - at))
       if (piece === null) return false
@@ -171,7 +172,7 @@ export class KnownTail {
         if (piece === null) return false
       }
       // While the piece was read, another call may have learned the same records.
-      if (this.#next !== at) continue
+      if (this.#next !== at || this.#hasEnded) continue
       for (let from = 0; this.#crcs.length < count; ) {
         const record = recordAt(piece, from)
         if (record === null || record.next > piece.length) break
@@ -221,6 +222,14 @@ export class KnownTail {
     this.close()
     if (this.count !== records || this.crc !== crc) throw this.#damaged()
     return true
+  }
+
+  /** End a tail whose end was deleted. `file`: a slot after the tail that has a file of its own. */
+  async stopBefore(file: number): Promise<void> {
+    await this.learnMarked()
+    const valid = this.count + (await this.beyond()).length
+    if (await this.learn(Math.min(valid, file - 1 - this.base))) this.#hasEnded = true
+    this.close()
   }
 
   async #bytes(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array | null> {

@@ -3,8 +3,8 @@
  * exist where the store has `openInPlace`: there a process that commits alone makes a slot durable with one sync.
  *
  * - Only a slot whose file says so may have a tail. Its writer, the *owner*, creates the tail and appends the next slots.
- * - The owner writes a record, syncs it, looks for a seal and for the end of the tail, and only then sets the mark and
- *   answers `won`.
+ * - The owner writes a record, syncs it, looks for a seal and whether the tail still exists, and only then sets the mark
+ *   and answers `won`.
  * - Any other writer first *ends* the tail: it creates the seal, reads the valid records, and writes the end, which says how
  *   many of them are slots. The first end counts. The next slot has a file of its own.
  * - So whatever the order of their steps: either the owner sees the seal, or the other writer reads the owner's record.
@@ -80,6 +80,8 @@ export class TailedLog implements CommitLog {
   /** The bases of all tails with slots up to `#basesUpTo`. */
   #bases: readonly number[] = []
   #basesUpTo = -1
+  /** By base: the first slot after the base that had a file of its own when the tails were listed. */
+  #fileAfter: ReadonlyMap<number, number> = new Map()
   #nextTailBytes = firstTailBytes
   /** Whether a slot was read whose name may not be durable. */
   #isUnsynced = false
@@ -124,6 +126,8 @@ export class TailedLog implements CommitLog {
       const end = await this.#endTail(base)
       if (end === null || slot <= base + end.records) return 'taken'
     }
+    // The end of the tail before the slot must not be lost if the slot's file is kept.
+    await this.sync?.()
     const answer = await this.#files.append(slot, bytes)
     if (answer === 'won') this.#note(slot, bytes, true)
     return answer
@@ -179,13 +183,16 @@ export class TailedLog implements CommitLog {
     const tail = base === undefined ? null : await this.tail(base)
     if (tail === null || tail === this.#own) return
     const deadline = this.#clock.elapsed() + settleMs
+    // What was acknowledged before this call is in the records that are valid now. The owner may write further ones.
+    let valid: number | null = null
     while (await this.#follow(tail)) {
-      const beyond = tail.hasEnded ? [] : await tail.beyond()
-      if (beyond.length === 0) return
+      if (tail.hasEnded) return
+      valid ??= tail.count + (await tail.beyond()).length
+      if (tail.count >= valid) return
       if (this.#clock.elapsed() >= deadline) {
         if (!this.#readOnly) await this.#endTail(tail.base)
         // A reader cannot end the tail. If its writer was on a machine that has been booted since, it writes no more.
-        else if (tail.head.boot !== this.#boot) await tail.learn(tail.count + beyond.length)
+        else if (tail.head.boot !== this.#boot) await tail.learn(valid)
         return
       }
       await this.#clock.sleep(settlePauseMs, signal)
@@ -204,7 +211,9 @@ export class TailedLog implements CommitLog {
       const keys = isTail ? [tailKey(slot), sealKey(slot), endKey(slot)] : [slotKey(slot)]
       for (const key of keys) if (!(await deleteIfPossible(this.#store, key, signal))) return count
       count += isTail ? (this.#tails.get(slot)?.count ?? 0) : 1
-      if (isTail) this.#tails.delete(slot)
+      if (!isTail) continue
+      this.#tails.get(slot)?.close()
+      this.#tails.delete(slot)
     }
     return count
   }
@@ -229,6 +238,8 @@ export class TailedLog implements CommitLog {
 
   /** Return whether the tail of slot `base` has ended at slot `to` or before. Its file may have been deleted. */
   async #endsBy(base: number, to: number): Promise<boolean> {
+    // If the tail has no end, a file after it shows that it has ended.
+    if (!this.#tails.has(base)) await this.bases()
     const tail = await this.tail(base)
     if (tail !== null) return tail.hasEnded && tail.last <= to
     const end = await this.#readEnd(base)
@@ -324,11 +335,16 @@ export class TailedLog implements CommitLog {
   async bases(signal?: AbortSignal): Promise<readonly number[]> {
     const newest = this.#newest?.slot ?? 0
     const bases: number[] = []
+    const fileAfter = new Map<number, number>()
     for await (const { key } of this.#store.list('_log/', undefined, signal)) {
       const slot = slotOfKey(key)
-      if (slot !== null && key === tailKey(slot)) bases.push(slot)
+      if (slot === null) continue
+      if (key === tailKey(slot)) bases.push(slot)
+      const base = bases.at(-1)
+      if (key === slotKey(slot) && base !== undefined && !fileAfter.has(base)) fileAfter.set(base, slot)
     }
     this.#bases = bases
+    this.#fileAfter = fileAfter
     this.#basesUpTo = Math.max(newest, bases.at(-1) ?? 0)
     return bases
   }
@@ -337,10 +353,15 @@ export class TailedLog implements CommitLog {
   async tail(base: number): Promise<KnownTail | null> {
     let tail = this.#tails.get(base) ?? null
     if (tail === null) {
+      const fileAfter = this.#fileAfter.get(base)
       const end = await this.#readEnd(base)
       tail = await KnownTail.open(this.#store, base)
       if (tail === null && end?.records === 0) tail = KnownTail.without(this.#store, base, end.crc)
       if (tail === null) return null
+      // The end existed before the file. It was trimmed, and a power loss undid the deletion of the tail only. A late writer
+      // may have written another end after the trim.
+      const isStale = fileAfter !== undefined && (end === null || base + end.records >= fileAfter)
+      if (isStale) await tail.stopBefore(fileAfter)
       const other = this.#tails.get(base)
       if (other !== undefined) {
         tail.close()
@@ -390,9 +411,10 @@ export class TailedLog implements CommitLog {
     const newest = this.#newest
     const isDue = newest?.isOwn === true && newest.mayHaveTail && newest.slot === slot - 1
     if (isDue && !this.#tails.has(newest.slot)) await this.#createTail(newest)
+    // A process that has missed the end of its tail goes on from a checkpoint.
+    if (this.#own !== null && this.#own.last !== slot - 1) this.#own = null
     const own = this.#own
-    if (own === null || own.last !== slot - 1 || this.#clock.elapsed() - this.#ownSince > tailMsMax)
-      return null
+    if (own === null || this.#clock.elapsed() - this.#ownSince > tailMsMax) return null
     return own.next + recordBytes(bytes.length) <= own.size ? own : null
   }
 
@@ -403,7 +425,13 @@ export class TailedLog implements CommitLog {
       const empty = emptyTail({ crc, boot: this.#boot! }, size)
       if ((await store.putIfAbsent(tailKey(slot), empty)) === 'taken') return
       const tail = await KnownTail.open(store, slot)
-      if (tail?.blob == null) return
+      if (tail === null) return
+      // If the log was trimmed past the slot before its tail was created, no other process will delete the tail.
+      if (tail.blob === null || !(await this.#files.has(slot, crc))) {
+        tail.close()
+        await store.delete(tailKey(slot))
+        return
+      }
       this.#own = tail
       this.#ownSince = this.#clock.elapsed()
       this.#remember(tail)
@@ -440,7 +468,10 @@ export class TailedLog implements CommitLog {
     try {
       const end = await this.#endTail(base)
       if (end === null) return 'taken'
-      return slot <= base + end.records ? 'won' : null
+      if (slot <= base + end.records) return 'won'
+      // Without the end, the record would be a slot.
+      await this.sync?.()
+      return null
     } catch (cause) {
       throw new Ambiguous(`slot ${slot} may or may not be written: the end of its tail is unknown`, { cause })
     }
@@ -483,11 +514,13 @@ export class TailedLog implements CommitLog {
   async #writeEnd(base: number): Promise<TailEnd | null> {
     const known = (await this.tail(base)) ?? (await this.#emptyTail(base))
     if (known === null) return null
+    // While the records after the known ones are read, another call may learn them.
+    const { count, crc: prev } = known
     const copies = known.hasEnded ? [] : await known.beyond()
     const last = copies.at(-1)
-    const crc = last === undefined ? known.crc : statedChecksum(last)!
-    const end = { records: known.count + copies.length, crc, copies }
-    const answer = await this.#store.putIfAbsent(endKey(base), encodeTailEnd(end, known.crc))
+    const crc = last === undefined ? prev : statedChecksum(last)!
+    const end = { records: count + copies.length, crc, copies }
+    const answer = await this.#store.putIfAbsent(endKey(base), encodeTailEnd(end, prev))
     return answer === 'won' ? end : ((await this.#readEnd(base)) ?? end)
   }
 
