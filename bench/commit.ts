@@ -189,8 +189,10 @@ let rawSlots = 0
 
 async function idleLooks(path: string): Promise<Contestant[]> {
   const { committer } = await openCommitter(path)
-  const slot = (number: number) => join(path, '_log', String(number).padStart(20, '0'))
-  const [newest, next] = [slot(committer.head), slot(committer.head + 1)]
+  const folder = join(path, '_log')
+  // The file of the newest slot, or the tail that contains it.
+  const newest = join(folder, readdirSync(folder).sort().at(-1)!)
+  const next = join(folder, String(committer.head + 1).padStart(20, '0'))
   return [
     {
       name: 'two stats',

@@ -80,8 +80,10 @@ test('mutate: one row and many are changed, in one fragment as in many', async (
   const { cases } = await runBench(mutate, 'small')
   expect(cases).toHaveLength(4)
   for (const { entries } of cases.slice(0, 2)) expect(entries[1]!.answer).toBe(entries[0]!.answer)
-  for (const { entries } of cases)
+  for (const { title, entries } of cases) {
+    if (title.includes('commits of one row')) continue
     for (const { figures } of entries) expect(figures!.longestGapMs).toBeGreaterThan(0)
+  }
 })
 
 test('memory: each process tells its peak, and answers the same on a smaller heap', async () => {
