@@ -33,7 +33,7 @@ const lines: readonly (readonly string[])[] = [
   ['catalog', 'manifest', 'jobs'],
   ['commit', 'indexes', 'sql'],
   ['protocol', 'arrow', 'kernels', 'storage'],
-  ['lazy-import', 'errors', 'primitives'],
+  ['lazy-import', 'require-package', 'errors', 'primitives'],
 ]
 
 /**

@@ -7,7 +7,7 @@ import { createRequire } from 'node:module'
 import zlib from 'node:zlib'
 import type { Decompress } from 'fzstd'
 import { invalidInput, SheafError, unsupported } from '../errors.js'
-import { requirePackage } from '../lazy-import.js'
+import { requirePackage } from '../require-package.js'
 import type { Steps } from './steps.js'
 
 interface NodeZstd {

@@ -17,7 +17,7 @@
  *
  * The follower does not use the queue or the appender. It reports the outcome of a running append through `OwnAppend`.
  */
-import { corrupted, SheafError } from '../errors.js'
+import { corrupted, ErrorCode, SheafError } from '../errors.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
 import { type BlobMark, isSameBlob } from '../storage/blob-store.js'
@@ -324,7 +324,9 @@ export class LogFollower<S> implements LogEnd<S> {
     const base = await baseInLog(fold, this.#log, this.#newer)
     const start = { genesis: this.genesis, crc: 0 }
     await checkBase(base, start, this.#log, this.#machine).catch(error => {
-      throw this.stop(error)
+      // If the store refused a read, the next call tries again.
+      const isRefused = error instanceof SheafError && error.code === ErrorCode.ServiceUnavailable
+      throw isRefused ? error : this.stop(error)
     })
     if (this.#head >= base.slot) return
     const append = this.#append

@@ -127,7 +127,7 @@ export class TailedLog implements CommitLog {
       if (end === null || slot <= base + end.records) return 'taken'
     }
     // The end of the tail before the slot must not be lost if the slot's file is kept.
-    await this.sync?.()
+    if (this.#followsTail(slot)) await this.sync?.()
     const answer = await this.#files.append(slot, bytes)
     if (answer === 'won') this.#note(slot, bytes, true)
     return answer
@@ -299,6 +299,12 @@ export class TailedLog implements CommitLog {
   /** Return the tail that contains a slot; null if there is none. */
   async #tailOf(slot: number, signal: AbortSignal | undefined): Promise<KnownTail | null> {
     return this.#knownTailOf(slot) ?? this.#find(slot, signal)
+  }
+
+  /** Return whether slot `slot - 1` is in a tail, or is the base of one. */
+  #followsTail(slot: number): boolean {
+    for (const tail of this.#tails.values()) if (tail.base === slot - 1 || tail.has(slot - 1)) return true
+    return false
   }
 
   #knownTailOf(slot: number): KnownTail | null {

@@ -1,14 +1,15 @@
 /** A store that loses requests and replies: nothing acknowledged is lost, nothing is committed twice. */
 import { describe, expect, test } from 'vitest'
-import { BlobLog } from '../../src/commit/blob-log.js'
+import { BlobLog, slotKey } from '../../src/commit/blob-log.js'
 import type { CommitLog } from '../../src/commit/commit-log.js'
 import { Committer, type CommitterOptions } from '../../src/commit/committer.js'
 import { parseTransactionId } from '../../src/commit/transaction-id.js'
 import { ErrorCode, SheafError } from '../../src/errors.js'
+import { systemClock } from '../../src/primitives/clock.js'
 import { Ambiguous } from '../../src/storage/blob-store.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { SeededClock } from '../support/clock.js'
-import { CrashingStore, Dead, type Faults, FaultyStore } from '../support/stores.js'
+import { CrashingStore, Dead, type Faults, FaultyStore, WrappedStore } from '../support/stores.js'
 import { add, steered, type Tally, tally } from './tally.js'
 
 const unknownState = { code: 17, status: 503, kind: 'commit-state-unknown' }
@@ -288,4 +289,29 @@ describe('a process that dies', () => {
     }
     expect(crashes).toBeGreaterThan(15)
   })
+})
+
+test('a read that is refused while a process continues from a checkpoint does not stop the process', async () => {
+  const inner = new MemoryStore()
+  class Refusing extends WrappedStore {
+    refused = ''
+    protected around<T>(call: string, _conditional: boolean, run: () => Promise<T>, key: string): Promise<T> {
+      if (call === 'get' && key === this.refused)
+        throw new SheafError(ErrorCode.ServiceUnavailable, 'refused')
+      return run()
+    }
+  }
+  const options = { clock: systemClock, create: true, readOnly: false }
+  const writer = await Committer.open(new BlobLog(inner), tally, options)
+  const store = new Refusing(inner)
+  const newer = async (after: number) => (writer.fold.slot > after ? writer.fold : null)
+  const reader = await Committer.open(new BlobLog(store), tally, { ...options, newer })
+  for (const note of ['a', 'b', 'c']) await writer.commit(add(1, note))
+  await reader.refresh()
+  for (const note of ['d', 'e']) await writer.commit(add(1, note))
+  for (let slot = 1; slot < 5; slot++) await inner.delete(slotKey(slot))
+  store.refused = slotKey(5)
+  await expect(reader.refresh()).rejects.toMatchObject({ code: 17, message: 'refused' })
+  store.refused = ''
+  expect((await reader.refresh()).notes).toEqual(['a', 'b', 'c', 'd', 'e'])
 })

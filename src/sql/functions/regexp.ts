@@ -4,7 +4,7 @@
  */
 import { createRequire } from 'node:module'
 import { invalidInput, quote } from '../../errors.js'
-import { requirePackage } from '../../lazy-import.js'
+import { requirePackage } from '../../require-package.js'
 import { checkLength, plainText, toRe2 } from './regexp-syntax.js'
 
 /** A compiled pattern. */
