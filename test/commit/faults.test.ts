@@ -295,6 +295,8 @@ test('a read that is refused while a process continues from a checkpoint does no
   const inner = new MemoryStore()
   class Refusing extends WrappedStore {
     refused = ''
+    /** Number of reads of the slot that succeed first. */
+    allowed = 1
     protected around<T>(call: string, _conditional: boolean, run: () => Promise<T>, key: string): Promise<T> {
       if (call === 'get' && key === this.refused)
         throw new SheafError(ErrorCode.ServiceUnavailable, 'refused')
