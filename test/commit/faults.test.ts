@@ -298,7 +298,7 @@ test('a read that is refused while a process continues from a checkpoint does no
     /** Number of reads of the slot that succeed first. */
     allowed = 1
     protected around<T>(call: string, _conditional: boolean, run: () => Promise<T>, key: string): Promise<T> {
-      if (call === 'get' && key === this.refused)
+      if (call === 'get' && key === this.refused && this.allowed-- <= 0)
         throw new SheafError(ErrorCode.ServiceUnavailable, 'refused')
       return run()
     }
