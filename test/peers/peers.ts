@@ -4,7 +4,8 @@ import * as older from 'lancedb-0.37'
 import { afterEach } from 'vitest'
 import type { RequestRecord } from '../../adapters/http/options.js'
 import { serve } from '../../adapters/http/server.js'
-import { connect, type Namespace, type Operations } from '../../src/index.js'
+import { connect, type Namespace } from '../../src/index.js'
+import type { OperationName } from '../../src/protocol/operations.js'
 import { temporaryRoots } from '../support/roots.js'
 
 export type Lancedb = typeof newer
@@ -24,7 +25,7 @@ export interface Served {
   /** What was asked since the last call of this: `operation`, or `operation status` where it was refused. */
   asked(): string[]
   /** The requests of an operation there ever were. */
-  calls(operation: keyof Operations): unknown[]
+  calls(operation: OperationName): unknown[]
   close(): Promise<void>
 }
 
@@ -39,7 +40,8 @@ export function servers(): (folder?: string, around?: Around) => Promise<Served>
     const ns = await connect(folder)
     const calls: { readonly operation: string; readonly request: unknown }[] = []
     const recorded = new Proxy(ns.operations, {
-      get: (operations, operation: keyof Operations) => {
+      get: (operations, operation: OperationName | symbol) => {
+        if (typeof operation === 'symbol') return undefined
         return (...args: [never, never, never]) => {
           calls.push({ operation, request: args[0] })
           return around(operation, () => operations[operation](...args))
@@ -74,7 +76,7 @@ export function servers(): (folder?: string, around?: Around) => Promise<Served>
 }
 
 /** What happens to a call on its way to the namespace. */
-export type Around = (operation: keyof Operations, call: () => Promise<unknown>) => Promise<unknown>
+export type Around = (operation: OperationName, call: () => Promise<unknown>) => Promise<unknown>
 
 /** The client for LanceDB's own service: the server holds the rows and runs the queries. */
 export function connectRemote(lancedb: Lancedb, url: string): Promise<newer.Connection> {
