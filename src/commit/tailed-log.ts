@@ -10,7 +10,7 @@
  * - So whatever the order of their steps: either the owner sees the seal, or the other writer reads the owner's record.
  * - The owner ends its tail without a seal, when the tail is full: it alone appends, so it knows the last record.
  * - Other processes see the records up to the mark. A process that opens the root cannot trust the mark, because a power
- *   loss may undo it: if there are valid records after it, the process ends the tail (`settle`).
+ *   loss may undo it. So the process ends the tail if there are valid records after the mark (`settle`).
  * - After a failed sync, the owner never uses the tail again. It ends it with a seal, like any other writer.
  */
 import type { Clock } from '../primitives/clock.js'
@@ -72,6 +72,8 @@ export class TailedLog implements CommitLog {
   readonly #boot: string | null
   /** By base. The tail that was used last is at the end. */
   readonly #tails = new Map<number, KnownTail>()
+  /** By base: the tails that are being read for the first time. */
+  readonly #loading = new Map<number, Promise<KnownTail | null>>()
   #newest: NewestFile | null = null
   /** The tail of this process, which it may append to. */
   #own: KnownTail | null = null
@@ -109,7 +111,7 @@ export class TailedLog implements CommitLog {
       if (slot > tail.last && !tail.hasEnded && !(await this.#follow(tail))) this.#forget(tail)
       if (tail.has(slot)) return tail.read(slot, signal)
     }
-    const bytes = await this.#readFile(slot, signal)
+    const bytes = this.#hasNoFile(slot) ? null : await this.#readFile(slot, signal)
     if (bytes !== null) return bytes
     const tail = await this.#find(slot, signal)
     return tail === null ? null : tail.read(slot, signal)
@@ -183,10 +185,9 @@ export class TailedLog implements CommitLog {
     const tail = base === undefined ? null : await this.tail(base)
     if (tail === null || tail === this.#own) return
     const deadline = this.#clock.elapsed() + settleMs
-    // What was acknowledged before this call is in the records that are valid now. The owner may write further ones.
+    // The records that are valid now include every slot that was acknowledged before this call. Later ones need no wait.
     let valid: number | null = null
-    while (await this.#follow(tail)) {
-      if (tail.hasEnded) return
+    while (!tail.hasEnded) {
       valid ??= tail.count + (await tail.beyond()).length
       if (tail.count >= valid) return
       if (this.#clock.elapsed() >= deadline) {
@@ -196,6 +197,7 @@ export class TailedLog implements CommitLog {
         return
       }
       await this.#clock.sleep(settlePauseMs, signal)
+      if (!(await this.#follow(tail))) return
     }
   }
 
@@ -317,6 +319,13 @@ export class TailedLog implements CommitLog {
     return tail.hasEnded || (this.#newest !== null && this.#newest.slot > tail.base)
   }
 
+  /** Return whether the last listing shows that a slot is in a tail: the log had no file between its base and the slot. */
+  #hasNoFile(slot: number): boolean {
+    if (slot > this.#basesUpTo) return false
+    const base = this.#bases.findLast(each => each < slot)
+    return base !== undefined && slot < (this.#fileAfter.get(base) ?? Number.POSITIVE_INFINITY)
+  }
+
   /** Look in the store for the tail that contains a slot. */
   async #find(slot: number, signal: AbortSignal | undefined): Promise<KnownTail | null> {
     const newest = this.#newest
@@ -357,24 +366,31 @@ export class TailedLog implements CommitLog {
 
   /** Return the tail of slot `base` with everything that can be read of it now; null if it was never created or was deleted. */
   async tail(base: number): Promise<KnownTail | null> {
-    let tail = this.#tails.get(base) ?? null
-    if (tail === null) {
-      const fileAfter = this.#fileAfter.get(base)
-      const end = await this.#readEnd(base)
-      tail = await KnownTail.open(this.#store, base)
-      if (tail === null && end?.records === 0) tail = KnownTail.without(this.#store, base, end.crc)
-      if (tail === null) return null
-      // The end existed before the file. It was trimmed, and a power loss undid the deletion of the tail only. A late writer
-      // may have written another end after the trim.
-      const isStale = fileAfter !== undefined && (end === null || base + end.records >= fileAfter)
-      if (isStale) await tail.stopBefore(fileAfter)
-      const other = this.#tails.get(base)
-      if (other !== undefined) {
-        tail.close()
-        tail = other
-      } else this.#remember(tail)
+    const known = this.#tails.get(base)
+    if (known !== undefined) return (await this.#follow(known)) ? known : null
+    const running = this.#loading.get(base)
+    if (running !== undefined) {
+      // The tail may have got further records since the running call read its mark.
+      const loaded = await running
+      return loaded !== null && (await this.#follow(loaded)) ? loaded : null
     }
-    return (await this.#follow(tail)) ? tail : null
+    const loading = this.#load(base).finally(() => this.#loading.delete(base))
+    this.#loading.set(base, loading)
+    return loading
+  }
+
+  async #load(base: number): Promise<KnownTail | null> {
+    const fileAfter = this.#fileAfter.get(base)
+    const end = await this.#readEnd(base)
+    let tail = await KnownTail.open(this.#store, base)
+    if (tail === null && end?.records === 0) tail = KnownTail.without(this.#store, base, end.crc)
+    if (tail === null) return null
+    // The end existed before the file. It was trimmed, and a power loss undid the deletion of the tail only. A late writer
+    // may have written another end after the trim.
+    const isStale = fileAfter !== undefined && (end === null || base + end.records >= fileAfter)
+    if (isStale) await tail.stopBefore(fileAfter)
+    this.#remember(tail)
+    return (await learnWith(tail, end)) ? tail : null
   }
 
   #remember(tail: KnownTail): void {
@@ -400,9 +416,8 @@ export class TailedLog implements CommitLog {
     if (tail.hasEnded) return true
     // Look for the end first: what was acknowledged in the tail before this look has a mark now.
     const end = await this.#readEnd(tail.base)
-    if (end === null) return tail.learnMarked()
-    if (tail === this.#own) this.#own = null
-    return tail.finish(end)
+    if (end !== null && tail === this.#own) this.#own = null
+    return learnWith(tail, end)
   }
 
   async #readEnd(base: number): Promise<TailEnd | null> {
@@ -536,4 +551,9 @@ export class TailedLog implements CommitLog {
     const crc = bytes === null ? null : statedChecksum(bytes)
     return crc === null ? null : KnownTail.without(this.#store, base, crc)
   }
+}
+
+/** Learn the records of a tail with the end `end`; null: it has none. Returns false if the tail was deleted. */
+function learnWith(tail: KnownTail, end: TailEnd | null): Promise<boolean> {
+  return end === null ? tail.learnMarked() : tail.finish(end)
 }
