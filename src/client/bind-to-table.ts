@@ -1,6 +1,6 @@
 /** Calls that follow a table when it is renamed. */
 import { type CallOptions, normalForms, type OperationOptions, type Operations } from '../protocol/calls.js'
-import { type DirectQuery, directReads } from '../protocol/direct-reads.js'
+import { directReadsOf, withDirectReads } from '../protocol/direct-reads.js'
 import { operationNames, operations } from '../protocol/operations.js'
 
 /** Bind the operations to the table `uuid`, so that calls follow a rename. */
@@ -19,9 +19,11 @@ export function bindToTable(named: Operations, uuid: string): Operations {
         : (request: unknown, options?: CallOptions) => call(request, withTable(options)),
     ]
   })
-  const direct = named[directReads]
-  const reads = direct && { [directReads]: { prepare: (query: DirectQuery) => direct.prepare(query, uuid) } }
-  return Object.assign(Object.fromEntries(bound) as Operations, reads)
+  const direct = directReadsOf(named)
+  return withDirectReads(
+    Object.fromEntries(bound) as Operations,
+    direct && { prepare: query => direct.prepare(query, uuid) },
+  )
 }
 
 function isEmpty(options: object): boolean {

@@ -2,7 +2,7 @@
 import { invalidInput } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
 import type { CallOptions, Operations, Request } from '../protocol/calls.js'
-import { directReads } from '../protocol/direct-reads.js'
+import { directReadsOf } from '../protocol/direct-reads.js'
 import { importReplies } from './import-replies.js'
 import { isOfGroups } from './selection.js'
 
@@ -31,7 +31,9 @@ export async function countMatches(
   const at = { id, ...(version !== undefined && { version }) }
   const isScan = vector === null && full_text_query === undefined
   const matches = isScan
-    ? (operations[directReads]?.prepare({ ...at, filter })?.count(request.parameters, call) ??
+    ? (directReadsOf(operations)
+        ?.prepare({ ...at, filter })
+        ?.count(request.parameters, call) ??
       (await operations.countTableRows(
         { ...at, ...(filter !== undefined && { predicate: filter }), ...(await filterValues(request)) },
         call,

@@ -15,7 +15,7 @@ import {
   type Operations,
   type Request,
 } from '../protocol/calls.js'
-import { type DirectRead, directReads } from '../protocol/direct-reads.js'
+import { type DirectRead, directReadsOf } from '../protocol/direct-reads.js'
 import type { Parameters } from '../protocol/parameters.js'
 import { parse } from '../protocol/parse.js'
 import { queryRequest } from '../protocol/query-shapes.js'
@@ -559,7 +559,9 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   /** Return a reader of the rows that needs no request. Null or undefined: the query must be sent as a request. */
   #directRead(): DirectRead | null | undefined {
     const { own, fuse } = this.#steps
-    return own.length > 0 || fuse !== undefined ? null : this.#operations[directReads]?.prepare(this.#request)
+    return own.length > 0 || fuse !== undefined
+      ? null
+      : directReadsOf(this.#operations)?.prepare(this.#request)
   }
 
   /**

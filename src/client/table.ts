@@ -14,7 +14,7 @@ import {
   type Reply,
   type Request,
 } from '../protocol/calls.js'
-import { directReads } from '../protocol/direct-reads.js'
+import { directReadsOf } from '../protocol/direct-reads.js'
 import type { Parameters } from '../protocol/parameters.js'
 import { parse } from '../protocol/parse.js'
 import { mergeInsertRequest } from '../protocol/row-shapes.js'
@@ -561,7 +561,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
       return this.#operations.countTableRows(all, call)
     }
     const { filter, ...values } = filterFields('countRows', predicate, parameters)
-    const read = this.#operations[directReads]?.prepare({ ...all, filter })
+    const read = directReadsOf(this.#operations)?.prepare({ ...all, filter })
     const count = read?.count(values.parameters, call)
     if (count != null) return count
     return this.#operations.countTableRows({ ...all, predicate: filter, ...values }, call)

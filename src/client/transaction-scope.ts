@@ -5,7 +5,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { invalidInput, type SheafError } from '../errors.js'
 import type { Operations } from '../protocol/calls.js'
-import { type DirectReads, directReads } from '../protocol/direct-reads.js'
+import { type DirectReads, directReadsOf, withDirectReads } from '../protocol/direct-reads.js'
 import { idText } from '../protocol/identifiers.js'
 
 /** Return the error for a transaction whose function ends while one of its calls is running. */
@@ -65,9 +65,8 @@ export class TransactionScope {
         return error === null ? call(...args) : Promise.reject(error)
       },
     ])
-    const direct = target[directReads]
-    const reads = direct && { [directReads]: this.#guardReads(direct) }
-    return Object.assign(Object.fromEntries(guarded) as Operations, reads)
+    const direct = directReadsOf(target)
+    return withDirectReads(Object.fromEntries(guarded) as Operations, direct && this.#guardReads(direct))
   }
 
   /** Wrap direct reads, so that calls inside a transaction are sent as requests, which `guard` refuses. */

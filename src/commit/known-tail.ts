@@ -254,7 +254,7 @@ export class KnownTail {
   }
 }
 
-/** Return what the head of a record says, without checking it. Returns null for an empty head or an incomplete one. */
+/** Return the fields of the head of a record, without checking them. Returns null for an empty head or an incomplete one. */
 function recordAt(bytes: Uint8Array, at: number) {
   if (at + recordHeadBytes > bytes.length) return null
   const view = new DataView(bytes.buffer, bytes.byteOffset + at)

@@ -56,7 +56,7 @@ export function endKey(base: number): string {
   return `${slotKey(base)}.end`
 }
 
-/** What the head of a tail says, apart from the mark. */
+/** The fields of the head of a tail, without the mark. */
 export interface TailHead {
   /** The checksum of slot `base`. */
   readonly crc: number

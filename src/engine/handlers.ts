@@ -12,7 +12,7 @@ import {
   type Handlers,
   type Operations,
 } from '../protocol/calls.js'
-import { directReads } from '../protocol/direct-reads.js'
+import { withDirectReads } from '../protocol/direct-reads.js'
 import { type OperationName, operationNames, operations } from '../protocol/operations.js'
 import { AlreadyCommitted, checkKey } from '../root/commit.js'
 import type { Engine } from '../root/engine.js'
@@ -121,7 +121,8 @@ type Guard = (name: OperationName, request: unknown, options: HandlerOptions) =>
 
 /** Bind the operations to a root. `guard`: checks each call. Calls with a guard do not replay idempotency keys. */
 export function bindOperations(engine: Engine, guard?: Guard): Operations {
-  if (guard === undefined) return withDirectReads(bindHandlers(replayingHandlers, engine), engine)
+  if (guard === undefined)
+    return withDirectReads(bindHandlers(replayingHandlers, engine), directReadsOf(engine))
   const guarded = Object.entries(handlers).map(([name, handler]) => {
     if (handler === 'unsupported') return [name, handler]
     const counted = counting(handler as AnyHandler, false)
@@ -131,14 +132,15 @@ export function bindOperations(engine: Engine, guard?: Guard): Operations {
     }
     return [name, call]
   })
-  return withDirectReads(bindHandlers(Object.fromEntries(guarded) as Handlers<Engine>, engine), engine)
+  return withDirectReads(
+    bindHandlers(Object.fromEntries(guarded) as Handlers<Engine>, engine),
+    directReadsOf(engine),
+  )
 }
 
-/** Add direct reads, if the newest state can be known without waiting. A transaction reads its own changes instead. */
-function withDirectReads(bound: Operations, engine: Engine): Operations {
-  return engine.root.current === undefined
-    ? bound
-    : Object.assign(bound, { [directReads]: new EngineReads(engine) })
+/** Return direct reads, if the newest state can be known without waiting. A transaction reads its own changes instead. */
+function directReadsOf(engine: Engine): EngineReads | undefined {
+  return engine.root.current === undefined ? undefined : new EngineReads(engine)
 }
 
 /** Return a guard that refuses every write. */

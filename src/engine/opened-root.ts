@@ -213,7 +213,7 @@ export class OpenedRoot implements Engine {
     { clock, keep, warn }: RootOptions,
     report: Report,
   ): Checkpointing {
-    const { committer, checkpoints, slots, packs, history, opened, tail, states } = log
+    const { committer, checkpoints, slots, packs, history, opened, sinceCheckpoint, states } = log
     const { keepOrphansMs, keepLogMs } = keep
     const { pins } = this.retained
     const packing = new Packing({
@@ -235,7 +235,7 @@ export class OpenedRoot implements Engine {
       packing,
       keepOrphansMs,
       opened,
-      tail,
+      since: sinceCheckpoint,
       states,
       clock,
       report,

@@ -14,7 +14,7 @@ import { Slots } from '../commit/slots.js'
 import { TailedLog } from '../commit/tailed-log.js'
 import { assert, corrupted, type SheafError } from '../errors.js'
 import { packsOf, pagesOf } from '../maintenance/checkpoint-extra.js'
-import { Tail } from '../maintenance/checkpointing.js'
+import { LogSinceCheckpoint } from '../maintenance/checkpointing.js'
 import { keptNote } from '../maintenance/kept-note.js'
 import { KnownStates } from '../maintenance/known-states.js'
 import type { Warn } from '../maintenance/maintenance.js'
@@ -53,7 +53,8 @@ export class RootLog {
   readonly packs: Packs
   readonly slots: Slots
   readonly history: History
-  readonly tail = new Tail()
+  /** The length of the log after the newest checkpoint. */
+  readonly sinceCheckpoint = new LogSinceCheckpoint()
   readonly recent = new RecentChanges()
   /** The states of this process at checkpoints. */
   readonly states = new KnownStates()
@@ -131,7 +132,7 @@ export class RootLog {
   #applied(slot: Slot, state: CatalogState): void {
     this.states.note(slot.header.slot, state)
     this.history.note(slot)
-    this.tail.note(slot)
+    this.sinceCheckpoint.note(slot)
     this.recent.note(slot)
     this.#listener?.applied()
   }
@@ -140,7 +141,7 @@ export class RootLog {
     this.opened = checkpoint
     this.history.seal(pagesOf(checkpoint))
     this.packs.adopt(packsOf(checkpoint))
-    this.tail.clear()
+    this.sinceCheckpoint.clear()
     this.states.reset(checkpoint.states)
     this.#listener?.reopened(checkpoint)
   }

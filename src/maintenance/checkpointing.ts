@@ -37,12 +37,12 @@ import type { Packed, Packing } from './packing.js'
 /** Minimum time in milliseconds for which pages and packs are kept after others have replaced them. */
 export const replacedMs = 10 * 1000
 /** A checkpoint is due when the log after the newest checkpoint has this many bytes. Replaying them takes about 5 ms. */
-const tailBytesMax = 256 * 1024
+const dueBytes = 256 * 1024
 /** A slot counts as at least this many bytes, because a process that opens the root reads each slot separately. */
 const slotBytesMin = 4096
 
 /** The length of the log after the newest checkpoint. */
-export class Tail {
+export class LogSinceCheckpoint {
   slots = 0
   bytes = 0
 
@@ -60,7 +60,7 @@ export class Tail {
 
   /** Whether a checkpoint is due. `wholeBytes`: the size of the checkpoint if it must be whole, otherwise 0. */
   isLong(wholeBytes: number): boolean {
-    return this.bytes >= Math.max(tailBytesMax, wholeBytes / 2)
+    return this.bytes >= Math.max(dueBytes, wholeBytes / 2)
   }
 }
 
@@ -74,7 +74,7 @@ interface CheckpointingOptions {
   /** The checkpoint from which the root was opened. */
   readonly opened: Checkpoint<CatalogState> | null
   /** The length of the log since that checkpoint. The commit path counts further slots. */
-  readonly tail: Tail
+  readonly since: LogSinceCheckpoint
   /** The states of this process at checkpoints. */
   readonly states: KnownStates
   readonly clock: Clock
@@ -105,21 +105,21 @@ export class Checkpointing implements MaintenanceTask {
   }
 
   dueIn(): number {
-    return this.#options.tail.isLong(this.#wholeBytes) ? 0 : Number.POSITIVE_INFINITY
+    return this.#options.since.isLong(this.#wholeBytes) ? 0 : Number.POSITIVE_INFINITY
   }
 
   async work(thorough: boolean, signal: AbortSignal): Promise<void> {
-    const { committer, checkpoints, history, packs, tail, states, keepOrphansMs, report } = this.#options
+    const { committer, checkpoints, history, packs, since, states, keepOrphansMs, report } = this.#options
     for (;;) {
       // Another process may have written a checkpoint meanwhile. Then use its list of pages and packs.
       const known = await this.#adoptKept(signal)
       const fold = committer.fold
-      if (tail.slots === 0 || (!thorough && this.dueIn() > 0)) return
+      if (since.slots === 0 || (!thorough && this.dueIn() > 0)) return
       if (namesOf(fold.state) !== known) continue
       const kept = await this.#keptNotes(fold.state, signal)
       const predecessor = await this.#predecessor(fold, kept, signal)
       if (!thorough && this.dueIn() > 0) return
-      const { slots, bytes } = tail
+      const { slots, bytes } = since
       const { packs: packed, isNeeded } = await this.#pack(fold, thorough, signal)
       const pages = await history.writePage(fold.slot, undefined, isNeeded)
       const forgotten = fold.ts - 2 * Math.max(keepOrphansMs, replacedMs)
@@ -143,8 +143,8 @@ export class Checkpointing implements MaintenanceTask {
       this.#take(written)
       states.add([fold])
       // Slots that were applied meanwhile are not in the checkpoint, so keep counting them.
-      tail.slots -= slots
-      tail.bytes -= bytes
+      since.slots -= slots
+      since.bytes -= bytes
       report({ kind: 'checkpoint', slot: fold.slot, bytes: written.bytes })
       await this.#prune(named.state, signal)
       return
@@ -246,7 +246,7 @@ export class Checkpointing implements MaintenanceTask {
    * process does not know.
    */
   async #adoptKept(signal: AbortSignal): Promise<string> {
-    const { committer, checkpoints, history, packs, tail } = this.#options
+    const { committer, checkpoints, history, packs, since } = this.#options
     await committer.refresh(signal)
     const { state } = committer
     const names = namesOf(state)
@@ -258,8 +258,8 @@ export class Checkpointing implements MaintenanceTask {
     const { head } = committer
     const share = (head - note.slot) / Math.max(1, head - this.#slot)
     // Subtract the slot that names the checkpoint.
-    tail.slots = Math.max(0, head - note.slot - 1)
-    tail.bytes = Math.round(tail.bytes * share)
+    since.slots = Math.max(0, head - note.slot - 1)
+    since.bytes = Math.round(since.bytes * share)
     this.#take(note)
     return names
   }

@@ -3,7 +3,6 @@ import type { SharedMemory } from '../arrow/budget.js'
 import { addCallerFrames, invalidInput, quote, unsupported } from '../errors.js'
 import { refuseMore } from './arguments.js'
 import { CallKey, canonicalJson, digestOf } from './call-key.js'
-import type { DirectReads, directReads } from './direct-reads.js'
 import { type OperationEntry, type OperationName, operationNames, operations } from './operations.js'
 import { parse, parseKnown } from './parse.js'
 import { type Identity, identity, stringMap } from './request-fields.js'
@@ -145,7 +144,7 @@ export type Operations = {
   readonly [N in OperationName]: N extends ArrowOperationName
     ? (request: Request<N>, body: ArrowBody, options?: OperationOptions) => Promise<Reply<N>>
     : (request: Request<N>, options?: OperationOptions) => Promise<Reply<N>>
-} & { readonly [directReads]?: DirectReads | undefined }
+}
 
 /** Function that executes one operation. The request is in normal form. */
 export type Handler<C, N extends OperationName> = N extends ArrowOperationName

@@ -4,8 +4,8 @@
  */
 import type { QueryRequest } from './query-shapes.js'
 
-/** The property of `Operations` with the direct reads. It is absent if the engine is in another process or thread. */
-export const directReads = Symbol('direct reads')
+/** The property of operations with the direct reads. Not part of `Operations`, so that its keys are operations. */
+const directReads = Symbol('direct reads')
 
 /** A query, as far as direct reads take it into account. With other fields, it must be sent as a request. */
 export type DirectQuery = Pick<QueryRequest, 'id' | 'version' | 'filter' | 'columns' | 'offset'> & {
@@ -44,4 +44,14 @@ export interface DirectReads {
    * (`OperationOptions.table`). Null: such queries must be sent as requests.
    */
   prepare(query: DirectQuery, table?: string): DirectRead | null
+}
+
+/** Return the direct reads of operations. Returns undefined if the engine is in another process or thread. */
+export function directReadsOf(operations: object): DirectReads | undefined {
+  return (operations as { readonly [directReads]?: DirectReads })[directReads]
+}
+
+/** Add direct reads to operations. Returns the operations. */
+export function withDirectReads<O extends object>(operations: O, reads: DirectReads | undefined): O {
+  return Object.assign(operations, reads && { [directReads]: reads })
 }

@@ -15,7 +15,7 @@ export interface KeyCondition {
   readonly column: string
   /** The parameter with the value, or with a list of values. Null: the values are in the text. */
   readonly parameter: ParameterExpr | null
-  /** What the value of the parameter may be. */
+  /** The kinds of values that the parameter accepts. */
   readonly takes: 'value' | 'list' | 'either'
   /** The values in the text. Empty if there is a parameter. */
   readonly values: ArrayLike<bigint | string | number>

@@ -156,7 +156,7 @@ export class NoIndex implements IndexReader {
   }
 }
 
-/** What is known about the fragments of a version. */
+/** The known facts about the fragments of a version. */
 interface Checked {
   readonly version: number
   readonly fragments: readonly Fragment[]

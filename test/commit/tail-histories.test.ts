@@ -11,7 +11,6 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Committer } from '../../src/commit/committer.js'
 import type { Fold } from '../../src/commit/machine.js'
-import { Packs } from '../../src/commit/packs.js'
 import { Slots } from '../../src/commit/slots.js'
 import { TailedLog } from '../../src/commit/tailed-log.js'
 import { SheafError } from '../../src/errors.js'
@@ -19,9 +18,10 @@ import type { BlobInPlace, BlobMark } from '../../src/storage/blob-store.js'
 import type { StoredBlob } from '../../src/storage/memory-store.js'
 import { SeededClock } from '../support/clock.js'
 import { PowerDisk, type PowerProcess } from '../support/power-disk.js'
+import { ChainOnly } from './chain-only.js'
 import { add, type Tally, tally } from './tally.js'
 
-/** What happens to a process, after a pause. */
+/** An event in the life of a process. It begins after a pause. */
 interface Step {
   readonly kind: 'commit' | 'commits' | 'refresh' | 'die' | 'pause' | 'power' | 'trim'
   readonly pauseMs: number
@@ -55,28 +55,6 @@ interface Call {
   readonly note: string
   outcome: 'committed' | 'not committed' | 'unknown'
   slot: number
-}
-
-/** The packs of a log whose slots are never read after they were trimmed. */
-class ChainOnly extends Packs {
-  readonly #chain: ReadonlyMap<number, number>
-
-  constructor(store: PowerProcess, chain: ReadonlyMap<number, number>) {
-    super(store)
-    this.#chain = chain
-  }
-
-  override get covered(): number {
-    return this.#chain.size
-  }
-
-  override async crcOf(number: number): Promise<number | null> {
-    return this.#chain.get(number) ?? null
-  }
-
-  override async read(): Promise<null> {
-    return null
-  }
 }
 
 class History {

@@ -6,7 +6,6 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Committer } from '../../src/commit/committer.js'
 import type { Fold } from '../../src/commit/machine.js'
-import { Packs } from '../../src/commit/packs.js'
 import { Slots } from '../../src/commit/slots.js'
 import { TailedLog } from '../../src/commit/tailed-log.js'
 import { ErrorCode, SheafError } from '../../src/errors.js'
@@ -15,6 +14,7 @@ import type { Processes } from '../../src/storage/processes.js'
 import { SeededClock } from '../support/clock.js'
 import { PowerDisk, type PowerProcess } from '../support/power-disk.js'
 import { WrappedStore } from '../support/stores.js'
+import { ChainOnly } from './chain-only.js'
 import { add, type Tally, tally } from './tally.js'
 
 type Kind = 'writer' | 'plain writer' | 'reader' | 'plain reader'
@@ -93,27 +93,6 @@ interface Opened {
   readonly view: PowerProcess
   readonly log: TailedLog
   readonly committer: Committer<Tally>
-}
-
-class ChainOnly extends Packs {
-  readonly #chain: ReadonlyMap<number, number>
-
-  constructor(store: PowerProcess, chain: ReadonlyMap<number, number>) {
-    super(store)
-    this.#chain = chain
-  }
-
-  override get covered(): number {
-    return this.#chain.size
-  }
-
-  override async crcOf(number: number): Promise<number | null> {
-    return this.#chain.get(number) ?? null
-  }
-
-  override async read(): Promise<null> {
-    return null
-  }
 }
 
 class History implements Troubled {

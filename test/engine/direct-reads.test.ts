@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { connect, type Namespace, type Row, type Schema, SheafError, type Table } from '../../src/index.js'
-import { directReads } from '../../src/protocol/direct-reads.js'
+import { directReadsOf } from '../../src/protocol/direct-reads.js'
 
 const dictionary = {
   kind: 'dictionary',
@@ -269,7 +269,7 @@ async function keyed(rows: number) {
 
 test('a key in memory is read without a request, and new commits are seen', async () => {
   const { ns, table } = await keyed(5000)
-  const read = ns.operations[directReads]!.prepare({ id: ['t'], filter: 'id = ?' })!
+  const read = directReadsOf(ns.operations)!.prepare({ id: ['t'], filter: 'id = ?' })!
   // The first request loads the index and the columns.
   expect(read.rows([7], {}, {})).toBeNull()
   await table.get(7)

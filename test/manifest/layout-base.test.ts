@@ -40,7 +40,7 @@ const file: fc.Arbitrary<DataFile> = fc.oneof(
   }),
 )
 
-/** What may differ in a fragment without its id changing. */
+/** The fields in which two fragments with the same id may differ. */
 const body = fc.record({
   files: fc.array(file, { minLength: 1, maxLength: 2 }),
   parts: fc.array(place, { maxLength: 2 }),

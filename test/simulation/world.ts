@@ -88,7 +88,10 @@ export class Disk extends MemoryStore {
     return `boot ${this.#boots}`
   }
 
-  /** What was written in place since the last sync may be lost, each write alone. Slots that only an end named that is lost are gone. */
+  /**
+   * Undo some of the writes in place since the last sync. Remove the slots from the log that were named only by an end
+   * whose name was lost.
+   */
   #loseDirty(): void {
     for (const [base, writes] of this.#dirty) {
       const bytes = this.blobs.get(tailKey(base))?.bytes

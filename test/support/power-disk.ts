@@ -17,7 +17,7 @@ interface Write {
 
 /** A file that is filled in place. The bytes in the store are those that every process reads. */
 interface Filled {
-  /** What is on the disk. */
+  /** The bytes that survive a power loss. */
   readonly durable: Uint8Array
   /** Written since the last sync. */
   dirty: Write[]

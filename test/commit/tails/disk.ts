@@ -73,7 +73,7 @@ function forgetFile(state: Uint8Array, base: number, field: number): void {
   else clearFile(state, base, field)
 }
 
-/** Clear a file: it was never created, or nobody can use it any more. */
+/** Clear the state of a file that was never created, or that no process can use any more. */
 function clearFile(state: Uint8Array, base: number, field: number): void {
   if (field === S.name) state.fill(0, base, base + S.seal)
   else if (field === S.seal) state[base + S.seal] = 0

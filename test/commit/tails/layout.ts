@@ -72,7 +72,7 @@ export const ProcessField = {
   /** 1 more than the number of slots in the tail of the base, if its end is known; 0 if it is not. */
   ended: 11,
   view: 12,
-  /** What a running refresh must show at least: what was shown, and acknowledged, before it began. */
+  /** The transactions that a running refresh must show: those that were shown or acknowledged before it began. */
   shownBefore: 18,
   acknowledgedBefore: 19,
   purpose: 20,

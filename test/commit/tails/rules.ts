@@ -17,7 +17,7 @@ export type OwnerStep =
 type SealerStep = 'look for end' | 'seal' | 'read' | 'read mark' | 'sync tail' | 'put end' | 'sync folder'
 
 /**
- * What a process does at opening if there are valid records after the mark of the newest tail:
+ * The action of a process that opens the root and finds valid records after the mark of the newest tail:
  *
  * - `end`: it ends the tail.
  * - `mark`: it uses the records up to the mark.
@@ -31,7 +31,7 @@ type OpenRule = 'end' | 'mark' | 'all' | 'sync' | 'sync and look' | 'boot'
 /** A kind of file in `_log/`. */
 export type FileKind = 'slot' | 'tail' | 'seal' | 'end'
 
-/** What the trimmer may delete while a copy runs: what it could already delete when the copy began, or everything. */
+/** The files that the trimmer may delete while a copy runs: those that it could delete when the copy began, or all. */
 type DeletedDuringCopy = 'old' | 'everything'
 
 export interface CopyRules {
@@ -65,7 +65,7 @@ export interface ProcessPlan {
   readonly version?: 'old' | 'by name'
 }
 
-/** What the model explores, its bounds, and the rules of the protocol. */
+/** A configuration of the model: the processes, the bounds, and the rules of the protocol. */
 export interface Rules {
   readonly processes: readonly ProcessPlan[]
 

@@ -1,4 +1,4 @@
-/** What the steps of all processes share: the rules, the program counters, and tests of the own state. */
+/** The parts that the steps of all processes share: the rules, the program counters, and tests of the own state. */
 import { isLinked } from './disk.js'
 import {
   exists,

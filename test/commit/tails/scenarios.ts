@@ -1,4 +1,4 @@
-/** What the model explores: the right rules in several situations, other choices, and planted mistakes. */
+/** The scenarios of the model: the right rules in several situations, other choices, and planted mistakes. */
 import {
   type CopyRules,
   type OwnerStep,

@@ -1,6 +1,6 @@
 /**
- * The view of a process: the transactions that it has applied, in the order of slots. What one process has shown, or
- * acknowledged, binds all processes.
+ * The view of a process: the transactions that it has applied, in the order of slots. A transaction that one process
+ * has shown or acknowledged must appear in the views of all others.
  */
 import { endedRecord, recordOf, validRecords } from './disk.js'
 import {
