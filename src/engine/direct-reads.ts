@@ -5,12 +5,12 @@
 import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { DirectQuery, DirectRead, DirectReads } from '../protocol/direct-reads.js'
-import { type Binding, binding } from '../query/binding.js'
-import { type KeyCondition, keyConditionOf, keysFor } from '../query/key-condition.js'
+import { type KeyCondition, keysFor } from '../query/key-condition.js'
 import { KeyRows } from '../query/key-rows.js'
 import type { Engine } from '../root/engine.js'
 import { knownReader } from '../root/open-table.js'
 import type { TableReader } from '../table/table-reader.js'
+import { keyConditionIn } from './key-conditions.js'
 
 /** Maximum number of query forms that are kept. */
 const formsMax = 256
@@ -24,14 +24,12 @@ const known: ReadonlySet<string> = new Set([
   'k',
   'offset',
 ])
-/** Filters without parameters are mostly used once. Only those that begin like a condition on a key are parsed. */
-const keyFilter = /^\s*[\w`"]+\s*(=|in\b)/i
 
 /** The direct reads of a root. */
 export class EngineReads implements DirectReads {
   readonly #engine: Engine
-  /** The reads of filters with parameters, by form and table. Null: a filter that cannot be read directly. */
-  readonly #reads = new Map<string, DirectRead | null>()
+  /** The reads of filters with parameters, by form and table. */
+  readonly #reads = new Map<string, DirectRead>()
 
   constructor(engine: Engine) {
     this.#engine = engine
@@ -41,37 +39,17 @@ export class EngineReads implements DirectReads {
     const { filter, columns } = query
     for (const name in query) if (!known.has(name)) return null
     if (filter === undefined || (columns !== undefined && !('column_names' in columns))) return null
-    if (!/[?$:]/.test(filter)) return keyFilter.test(filter) ? this.#read(query, table) : null
     const key = `${table ?? JSON.stringify(query.id)}/${query.version}/${JSON.stringify(columns)}/${filter}`
     const kept = this.#reads.get(key)
     if (kept !== undefined) return kept
-    const read = this.#read(query, table)
-    // The filter will be parsed when the binder is loaded.
-    if (read === null && binder() === null) return null
+    const condition = keyConditionIn(filter)
+    if (condition === null) return null
+    const read = new KeyRead(this.#engine, query, table, condition)
+    if (condition.parameter === null) return read
     if (this.#reads.size === formsMax) this.#reads.delete(this.#reads.keys().next().value!)
     this.#reads.set(key, read)
     return read
   }
-
-  #read(query: DirectQuery, table: string | undefined): DirectRead | null {
-    const bind = binder()
-    if (bind === null) return null
-    try {
-      const condition = keyConditionOf(bind.parseFilter(query.filter!))
-      return condition === null ? null : new KeyRead(this.#engine, query, table, condition)
-    } catch {
-      // The request reports the error in the filter.
-      return null
-    }
-  }
-}
-
-/** Return the binder, or null and begin to load it. A request waits for it, and reports an error. */
-function binder(): Binding | null {
-  const bind = binding()
-  if (!(bind instanceof Promise)) return bind
-  bind.catch(() => {})
-  return null
 }
 
 /** Reads rows by one condition on a key. */

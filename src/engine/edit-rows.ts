@@ -33,10 +33,13 @@ import { stageDeletions } from '../write/stage-deletions.js'
 import { planUpdate, updatedValues } from '../write/update.js'
 import { aboutMerge, keyedRows } from './keyed-rows.js'
 import { perSchema } from './per-schema.js'
+import { deleteOneRow, updateOneRow } from './write-one-row.js'
 
 // ---- delete
 
 export const deleteFromTable: Handler<Engine, 'deleteFromTable'> = async (engine, request, options) => {
+  const deleted = await deleteOneRow(engine, request, options)
+  if (deleted !== null) return deleted
   const { id, predicate, parameters } = request
   const matched = new MatchedRows()
   const bound = perSchema(schema => bindTableFilter(predicate, schema, parameters, engine.clock))
@@ -56,6 +59,8 @@ export const deleteFromTable: Handler<Engine, 'deleteFromTable'> = async (engine
 // ---- update
 
 export const updateTable: Handler<Engine, 'updateTable'> = async (engine, request, options) => {
+  const updated = await updateOneRow(engine, request, options)
+  if (updated !== null) return updated
   const { id, properties } = request
   const matched = new MatchedRows()
   const rewritten = new RewrittenRows()

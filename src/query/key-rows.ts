@@ -17,6 +17,12 @@ type RowObject = Record<string, unknown>
 /** Factor that joins the position of a fragment and the offset of a row into one number. */
 const offsetsMax = 2 ** 32
 
+/** A row of a part. `row`: its number in the part. */
+interface RowInMemory {
+  readonly part: PartInMemory
+  readonly row: number
+}
+
 /** Rows of one version by the values of a column. */
 export class KeyRows {
   /** The type of the keys. */
@@ -94,16 +100,25 @@ export class KeyRows {
 
   /** Return the number of rows with one of the keys. Return null if needed data is not in memory. */
   count(keys: readonly Key[]): number | null {
+    return this.live(keys)?.length ?? null
+  }
+
+  /**
+   * Return the rows with one of the keys, in row order. Return null if needed data is not in memory, or if more than
+   * `most` rows have one of the keys, deleted rows included. Default: no maximum.
+   */
+  live(keys: readonly Key[], most = Number.POSITIVE_INFINITY): readonly RowInMemory[] | null {
     const found = this.#find(keys)
-    if (found === null) return null
-    let count = 0
+    if (found === null || found.length > most) return null
+    const rows: RowInMemory[] = []
     for (const address of found) {
       const part = this.#partOf(address)
       const live = part?.live()
       if (part == null || live === undefined) return null
-      if (live === null || live.has((address % offsetsMax) - part.part.first)) count++
+      const row = (address % offsetsMax) - part.part.first
+      if (live === null || live.has(row)) rows.push({ part, row })
     }
-    return count
+    return rows
   }
 
   /** Return the addresses of the rows with one of the keys, deleted rows included: ascending and distinct. */

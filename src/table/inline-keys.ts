@@ -29,7 +29,7 @@ const rowBytes = 200
 const columnsMax = 32
 
 /** A value as the key of a map: bytes as a text of one character per byte, integers as numbers if they are safe. */
-type MapKey = number | bigint | string | boolean
+export type MapKey = number | bigint | string | boolean
 
 /** One version of a table, as a `TableReader` reads it. */
 interface Version {
@@ -361,7 +361,7 @@ function knownStates(last: Checked | null, fragments: readonly Fragment[], defin
 const textOfBytes: (this: Uint8Array, start: number, end: number) => string = Buffer.prototype.latin1Slice
 
 /** Return the value of a row as a key. Null: the value is NULL. */
-function keyAt(column: Column, row: number): MapKey | null {
+export function keyAt(column: Column, row: number): MapKey | null {
   const { type, values, offsets, validity } = column
   const isText = (type.kind === 'utf8' || type.kind === 'binary') && validity === null
   if (isText) return textOfBytes.call(values as Uint8Array, offsets![row]!, offsets![row + 1]!)
@@ -369,7 +369,8 @@ function keyAt(column: Column, row: number): MapKey | null {
   return value === null ? null : mapKey(value)
 }
 
-function mapKey(value: Scalar): MapKey {
+/** Return a value that is not null as a key. */
+export function mapKey(value: Scalar): MapKey {
   if (typeof value === 'bigint') {
     const number = Number(value)
     return Number.isSafeInteger(number) ? number : value

@@ -731,17 +731,17 @@ export class TableReader {
    * Internal ("corrupted") if the bytes are damaged, or if they do not contain `count` numbers. `count` undefined: any
    * number of numbers.
    */
-  async #runs<R extends RunSequence>(
+  #runs<R extends RunSequence>(
     address: RunsPlace,
     decode: DecodeRuns<R>,
     decodeInline: DecodeRuns<R>,
     count?: number,
-  ): Promise<R> {
+  ): MaybePromise<R> {
     if ('file' in address) return readStoredRuns(this.#source, this.#location, address, decode, count)
     const key = runsKey(address)
     const load = async () =>
       checkedRuns(decodeInline((await this.#source.slots.get(address.slot)).blob(address.blob)), key, count)
-    return (await this.#source.runs.get(key, load, slotKey(address.slot))) as R
+    return this.#source.runs.get(key, load, slotKey(address.slot)) as MaybePromise<R>
   }
 
   async #listParts(fragment: Fragment): Promise<readonly Part[]> {

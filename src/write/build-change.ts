@@ -2,6 +2,7 @@
  * Builds the `Change` of a commit from staged rows. Gives numbers to the new fragments and rows. The numbers depend on
  * the state of the table that the commit follows, so a commit that is retried builds its change again.
  */
+import { asBytes } from '../arrow/layout.js'
 import { latestOf, type TableHead } from '../catalog/state.js'
 import type {
   AddedColumns,
@@ -166,6 +167,60 @@ export function appendedRows(
     schema: null,
     next: { row: row + rows, frag: frag + 1, field },
   }
+}
+
+/** The effect of a write on at most one row of a table. */
+export interface RowWrite {
+  readonly kind: ChangeKind
+  /** The row that is deleted. `isLast`: whether it is the last live row of its fragment. Null: none. */
+  readonly removed: {
+    readonly fragment: number
+    readonly offset: number
+    readonly isLast: boolean
+  } | null
+  /** The row that is written, as the bytes of a batch. `id`: the id that it keeps; null: it is new. Null: none. */
+  readonly written: { readonly bytes: Uint8Array; readonly id: number | null } | null
+}
+
+/**
+ * Return the change that `buildChange` returns for the write of one row, with its inline blobs.
+ *
+ * `fields`: ids of the fields of the row. `firstBlob`: see `buildChange`.
+ */
+export function changedRow(
+  head: TableHead,
+  { kind, removed, written }: RowWrite,
+  fields: readonly number[],
+  firstBlob: number,
+): { readonly change: Change; readonly blobs: readonly Uint8Array[] } {
+  const { row, frag, field } = head.next
+  const blobs: Uint8Array[] = []
+  const add: AddedFragment[] = []
+  const dead: AddedDead[] = []
+  if (removed?.isLast === false) {
+    dead.push([removed.fragment, { blob: firstBlob }, 1])
+    blobs.push(asBytes(Uint32Array.of(removed.offset)))
+  }
+  if (written !== null) {
+    const { bytes, id } = written
+    const file = { blob: firstBlob + blobs.length, bytes: bytes.length, fields }
+    add.push({ id: frag, rows: 1, ids: { row0: id ?? row }, files: [file] })
+    blobs.push(bytes)
+  }
+  const change: Change = {
+    op: 'change',
+    t: head.uuid,
+    v: head.mark + 1,
+    base: latestOf(head) ?? 0,
+    start: head.start,
+    kind,
+    add,
+    dead,
+    drop: removed?.isLast ? [removed.fragment] : [],
+    schema: null,
+    next: { row: row + (written?.id === null ? 1 : 0), frag: frag + add.length, field },
+  }
+  return { change, blobs }
 }
 
 /** The counters for the fragments and blobs of a change. */

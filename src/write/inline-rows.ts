@@ -8,6 +8,7 @@
 import { bitmapBytes } from '../arrow/bits.js'
 import { BodyMessage, Numbers } from '../arrow/body-message.js'
 import { buildColumn } from '../arrow/build-column.js'
+import type { Column } from '../arrow/column.js'
 import { hasDictionaries } from '../arrow/encode-ipc.js'
 import { type FlatColumns, flattenColumn } from '../arrow/flatten.js'
 import { SpreadLimit } from '../arrow/infer-type.js'
@@ -60,23 +61,43 @@ export class InlineRowEncoder {
   /** Encode rows. Returns null if the rows do not fit the schema, or take more than `inlineBytes` bytes. */
   encode(rows: readonly object[]): Uint8Array | null {
     if (rows.length > rowsMax || !this.#areRows(rows)) return null
+    return this.#encoded(rows.length, field => this.#column(field, rows))
+  }
+
+  /**
+   * Encode one row with new values. Returns null as `encode` does.
+   *
+   * `values`: the new values by column name. `kept`: the other columns of the row, as columns of one row.
+   */
+  encodeChanged(values: object, kept: readonly Column[]): Uint8Array | null {
+    const rows = [values]
+    if (!this.#areRows(rows)) return null
+    let next = 0
+    return this.#encoded(1, (field, i) => {
+      if (i === 0) next = 0
+      return Object.hasOwn(values, field.name) ? this.#column(field, rows) : this.#flat(kept[next++]!)
+    })
+  }
+
+  /** Encode all columns. `write`: writes the nodes and buffers of a column. Returns false if a value does not fit. */
+  #encoded(rows: number, write: (field: Field, i: number) => boolean): Uint8Array | null {
     this.#nodes.length = 0
     this.#buffers.length = 0
     // Without the length of the message, the body begins at a guess, and is written again.
     this.#bodyAt = this.#message?.bytes ?? 0
     this.#at = this.#bodyAt
     try {
-      for (const field of this.#fields) if (!this.#column(field, rows)) return null
+      for (let i = 0; i < this.#fields.length; i++) if (!write(this.#fields[i]!, i)) return null
     } catch (error) {
       if (error instanceof SheafError) return null
       throw error
     }
     if (this.#message === null) {
       this.#message = new BodyMessage(this.#nodes.length / 2, this.#buffers.length / 2)
-      return this.encode(rows)
+      return this.#encoded(rows, write)
     }
     if (this.#at > inlineBytes) return null
-    this.#message.write(memory, view, rows.length, this.#at - this.#bodyAt, this.#nodes, this.#buffers)
+    this.#message.write(memory, view, rows, this.#at - this.#bodyAt, this.#nodes, this.#buffers)
     return memory.slice(0, this.#at)
   }
 
@@ -249,6 +270,11 @@ export class InlineRowEncoder {
     const options = { limit: new SpreadLimit(), inferred: false }
     const column = buildColumn(field, cellsOf(rows, field.name), place, options)
     checkFiniteVectors(column, place)
+    return this.#flat(column)
+  }
+
+  /** Write the nodes and buffers of a column. Returns false if there is no room. */
+  #flat(column: Column): boolean {
     const flat: FlatColumns = { nodes: [], buffers: [] }
     flattenColumn(column, flat)
     for (let i = 0; i < flat.nodes.length; i += 2) this.#nodes.push(flat.nodes[i]!, flat.nodes[i + 1]!)

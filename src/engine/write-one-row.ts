@@ -1,0 +1,323 @@
+/**
+ * Updates and deletes one row that a condition selects by its key. This is the shortest way from a call to a slot:
+ *
+ * - The condition is parsed once. The row is found in memory (`NewestRows`), on the state that the entry of the commit
+ *   follows. So no other commit can come between.
+ * - The new row and the deletion of the old row are in the slot. No other file is written.
+ *
+ * In every other case, the functions return null, and nothing is committed. Examples: an assigned expression, a column
+ * that is not in memory, several rows with the key, none. Then the caller edits the rows in the usual steps, which wait
+ * for data and throw the errors.
+ */
+import type { Column } from '../arrow/column.js'
+import type { DataType } from '../arrow/types.js'
+import { setOwn } from '../arrow/values.js'
+import { tableNamed } from '../catalog/lookup.js'
+import { type CatalogState, latestOf, type TableHead } from '../catalog/state.js'
+import type { ProposalPosition } from '../commit/machine.js'
+import type { Key } from '../indexes/scalar/place-of.js'
+import { arrowSchema, type TableField, type TableSchema } from '../manifest/table-schema.js'
+import { Pacer } from '../primitives/pacer.js'
+import { type MaybePromise, whenResolved } from '../primitives/task.js'
+import type { HandlerOptions, Reply, Request } from '../protocol/calls.js'
+import type { ChangeKind } from '../protocol/change-kind.js'
+import { readParameters } from '../protocol/parameters.js'
+import { keysFor } from '../query/key-condition.js'
+import { commit, type Decision, requirementsOf } from '../root/commit.js'
+import type { Engine } from '../root/engine.js'
+import { knownReader } from '../root/open-table.js'
+import type { TableReader } from '../table/table-reader.js'
+import { changedRow } from '../write/build-change.js'
+import { isMaintained } from '../write/definitions.js'
+import { InlineRowEncoder } from '../write/inline-rows.js'
+import { type NewestRow, NewestRows, noteKey } from '../write/newest-rows.js'
+import { keyConditionIn } from './key-conditions.js'
+
+/** A table whose rows are written by the values of one column. */
+interface KeyedTable {
+  readonly rows: NewestRows
+  readonly fields: readonly TableField[]
+  readonly fieldIds: readonly number[]
+  readonly encoder: InlineRowEncoder
+}
+
+/** Maximum number of tables per root. */
+const tablesMax = 16
+
+/** By root, then by table UUID and column. */
+const tablesOf = new WeakMap<Engine, Map<string, KeyedTable>>()
+
+/** Update one row. Returns null if the rows must be updated in the usual steps. See the head of this file. */
+export async function updateOneRow(
+  engine: Engine,
+  { id, predicate, parameters, updates, update_parameters, properties }: Request<'updateTable'>,
+  options: HandlerOptions,
+): Promise<Reply<'updateTable'> | null> {
+  if (properties !== undefined) return null
+  const selection = selectionOf(predicate, parameters)
+  const set = selection && assigned(updates, update_parameters)
+  if (set === null) return null
+  return writeOneRow(engine, { id, ...selection!, options }, 'update', {
+    write(row, { fields, encoder }) {
+      if (row === null) return null
+      for (const [name, value] of Object.entries(set)) {
+        const field = fields.find(known => known.name === name)
+        if (field === undefined || !isSame(field.type, value)) return null
+      }
+      return whenResolved(keptColumns(row, fields, set, options), kept => encoder.encodeChanged(set, kept))
+    },
+    keepsKey: !Object.hasOwn(set, selection!.column),
+    reply: ({ version, transaction_id, head }) => {
+      return { updated_rows: 1, version, transaction_id, properties: head.props }
+    },
+  })
+}
+
+/** Delete one row. Returns null if the rows must be deleted in the usual steps. See the head of this file. */
+export async function deleteOneRow(
+  engine: Engine,
+  { id, predicate, parameters }: Request<'deleteFromTable'>,
+  options: HandlerOptions,
+): Promise<Reply<'deleteFromTable'> | null> {
+  const selection = selectionOf(predicate, parameters)
+  if (selection === null) return null
+  return writeOneRow(engine, { id, ...selection, options }, 'delete', {
+    write: row => (row === null ? null : 'nothing'),
+    keepsKey: false,
+    reply: ({ version, transaction_id }) => ({ num_deleted_rows: 1, version, transaction_id }),
+  })
+}
+
+/** Identifies a row of a table. */
+interface Selection {
+  readonly column: string
+  /** Return the key for a column of this type. Null: the usual steps must decide what the condition means. */
+  readonly keyOf: (type: DataType) => Key | null
+}
+
+function selectionOf(
+  predicate: string | undefined,
+  parameters: Request<'updateTable'>['parameters'],
+): Selection | null {
+  const condition = predicate === undefined ? null : keyConditionIn(predicate)
+  if (condition === null) return null
+  const values = valuesOf(parameters)
+  return {
+    column: condition.column,
+    keyOf(type) {
+      const keys = keysFor(condition, values, type)
+      return keys?.length === 1 ? keys[0]! : null
+    },
+  }
+}
+
+interface Call extends Selection {
+  readonly id: readonly string[]
+  readonly options: HandlerOptions
+}
+
+interface Written {
+  readonly version: number
+  readonly transaction_id: string
+  /** The table before the commit. */
+  readonly head: TableHead
+  /** Whether there was a row with the key. */
+  readonly isFound: boolean
+}
+
+interface Writer<R> {
+  /**
+   * Return the bytes of the new row, or that there is none. Null: the row must be written in the usual steps. `row`: the
+   * row with the key; null: there is none.
+   */
+  readonly write: (row: NewestRow | null, table: KeyedTable) => MaybePromise<Uint8Array | 'nothing' | null>
+  /** Whether the new row has the key of the selection. */
+  readonly keepsKey: boolean
+  readonly reply: (written: Written) => R
+}
+
+/** A row that was found on one version. */
+interface Located {
+  readonly table: KeyedTable
+  readonly key: Key
+  /** Null: no row has the key. */
+  readonly row: NewestRow | null
+}
+
+async function writeOneRow<R>(
+  engine: Engine,
+  call: Call,
+  kind: ChangeKind,
+  { write, keepsKey, reply }: Writer<R>,
+): Promise<R | null> {
+  const { options } = call
+  // A transaction reads its own changes, and has no `current`.
+  if (engine.root.current === undefined || options.callKey !== undefined) return null
+  if (engine.root.isBehind?.() === true) await engine.root.refresh(options.signal)
+  const known = tableIn(engine.root.state, call)
+  if (known === undefined || engine.writers.isUrgent(known.uuid)) return null
+  const first = locate(engine, known, call)
+  if (first === null) return null
+  const writing = write(first.row, first.table)
+  // The usual steps report the error of a read.
+  const bytes = writing instanceof Promise ? await writing.catch(() => null) : writing
+  if (bytes === null) return null
+  const decide = (state: CatalogState, at: ProposalPosition): Decision<R> | null => {
+    const head = tableIn(state, call)
+    const now = head === known ? first : head && locate(engine, head, call)
+    // The values of a row of a fragment never change. So the bytes are valid as long as it is the same row.
+    if (head === undefined || now == null || now.table !== first.table || !isSameRow(now.row, first.row))
+      return null
+    const { row, key, table } = now
+    const written = bytes === 'nothing' ? null : { bytes, id: row?.id ?? null }
+    const { change, blobs } = changedRow(head, { kind, removed: row, written }, table.fieldIds, at.firstBlob)
+    if (keepsKey) noteKey(change, key)
+    const answer = reply({ version: change.v, transaction_id: at.transactionId, head, isFound: row !== null })
+    return { ops: [change], blobs, req: requirementsOf(head), isPlain: true, reply: answer }
+  }
+  return (await commit(engine, decide, options))?.reply ?? null
+}
+
+function tableIn(state: CatalogState, { id, options }: Call): TableHead | undefined {
+  return options.table === undefined ? tableNamed(state, id) : state.tables.get(options.table)
+}
+
+function isSameRow(a: NewestRow | null, b: NewestRow | null): boolean {
+  return a?.fragment === b?.fragment && a?.offset === b?.offset
+}
+
+/** Find the row with the key of a call. Returns null if it cannot be found in memory, or if there are several rows. */
+function locate(engine: Engine, head: TableHead, { column, keyOf }: Call): Located | null {
+  const table = keyedTable(engine, head, column)
+  const key = table && keyOf(table.rows.type)
+  if (key === null) return null
+  const found = table!.rows.find(key)
+  // The usual steps read data for the newest version. The base of another version would not see it.
+  if (found === null) tablesOf.get(engine)!.delete(`${head.uuid}/${column}`)
+  return found === null || found.length > 1 ? null : { table: table!, key, row: found[0] ?? null }
+}
+
+/** Return the columns of a row that `set` does not have, in the order of the columns of the table. */
+function keptColumns(
+  row: NewestRow,
+  fields: readonly TableField[],
+  set: object,
+  { signal }: HandlerOptions,
+): MaybePromise<readonly Column[]> {
+  const numbers: number[] = []
+  for (let i = 0; i < fields.length; i++) if (!Object.hasOwn(set, fields[i]!.name)) numbers.push(i)
+  return numbers.length === 0 ? [] : row.columns(numbers, new Pacer(signal))
+}
+
+/**
+ * Return a table at its newest version. Returns null if its rows cannot be found in memory, or if they must be written in
+ * the usual steps.
+ */
+function keyedTable(engine: Engine, head: TableHead, column: string): KeyedTable | null {
+  const { uuid, mark } = head
+  if (head.kind !== 'sheaf' || head.view !== null || latestOf(head) !== mark) return null
+  // The changes of earlier entries of the same slot are not known yet.
+  if (engine.root.state.tables.get(uuid)?.mark !== mark) return null
+  const tables = tablesOf.get(engine) ?? new Map<string, KeyedTable>()
+  tablesOf.set(engine, tables)
+  const key = `${uuid}/${column}`
+  const known = tables.get(key)
+  if (known !== undefined && isFollowing(engine, known.rows, head)) return known
+  tables.delete(key)
+  const reader = newestReader(engine, head)
+  const encoder = reader && encoderOf(reader.schema)
+  const rows = encoder && NewestRows.of(engine.source, reader!, column)
+  if (rows === null) return null
+  if (tables.size >= tablesMax) tables.clear()
+  const { fields } = reader!.schema
+  const table = { rows, fields, fieldIds: fields.map(field => field.id), encoder: encoder! }
+  if (!isFollowing(engine, rows, head)) return null
+  tables.set(key, table)
+  return table
+}
+
+/** Maximum number of versions before the newest one of which one may be the base. */
+const backMax = 16
+
+/**
+ * Return the reader of the newest version whose manifest is in memory. The usual steps read the version before their own
+ * commit, so the manifest of the newest version is often not in memory.
+ */
+function newestReader(engine: Engine, head: TableHead): TableReader | null {
+  for (let version = head.mark; version > head.mark - backMax; version--) {
+    const reader = knownReader(engine, head, version)
+    if (reader !== null) return reader
+  }
+  return null
+}
+
+/** Return the encoder of rows with a schema. Returns null for a schema whose rows must be written in the usual steps. */
+function encoderOf(schema: TableSchema): InlineRowEncoder | null {
+  // Maintained columns are computed from batches.
+  return schema.fields.some(isMaintained) ? null : InlineRowEncoder.of(arrowSchema(schema))
+}
+
+/** Apply the changes up to the newest version. Returns false if a new base is needed. */
+function isFollowing(engine: Engine, rows: NewestRows, { uuid, mark }: TableHead): boolean {
+  if (rows.version === mark) return true
+  const since = rows.version < mark ? engine.versions.recent.between(uuid, rows.version, mark) : null
+  return since?.every(recent => rows.follow(recent)) === true
+}
+
+/**
+ * Return the values of an update by column. Returns null if an assigned value is not a parameter.
+ *
+ * `updates`: pairs of a column and an SQL expression. `given`: the values of the parameters.
+ */
+function assigned(
+  updates: readonly (readonly [string, string])[],
+  given: Request<'updateTable'>['update_parameters'],
+): Readonly<Record<string, unknown>> | null {
+  const values = valuesOf(given)
+  if (!Array.isArray(values)) return null
+  const set: Record<string, unknown> = {}
+  for (const [column, text] of updates) {
+    const number = /^\$(\d{1,5})$/.exec(text)?.[1]
+    const value: unknown = number === undefined ? undefined : values[Number(number) - 1]
+    if (value === undefined) return null
+    setOwn(set, column, value)
+  }
+  return set
+}
+
+/** Return the values of parameters. Returns undefined if there are none, and null if they are not valid. */
+function valuesOf(given: Request<'updateTable'>['parameters']): unknown {
+  try {
+    return given && readParameters(given)
+  } catch {
+    // The usual steps report the error.
+    return null
+  }
+}
+
+/**
+ * Return whether a column of this type that is set to a value gets the value that the encoder of rows writes. SQL
+ * converts other values, for example numbers with a fraction to integers.
+ */
+function isSame(type: DataType, value: unknown): boolean {
+  if (value === null) return true
+  switch (type.kind) {
+    case 'int':
+      return typeof value === 'bigint' || (Number.isSafeInteger(value) && !Object.is(value, -0))
+    case 'float':
+      return isExact(value)
+    case 'utf8':
+      return typeof value === 'string'
+    case 'bool':
+      return typeof value === 'boolean'
+    case 'fixed_size_list':
+      return Array.isArray(value) && value.every(isExact)
+    default:
+      return false
+  }
+}
+
+/** Return whether SQL reads a number as itself. It refuses integers beyond the safe ones, which may have lost digits. */
+function isExact(value: unknown): boolean {
+  return Number.isFinite(value) && (Number.isSafeInteger(value) || !Number.isInteger(value))
+}
