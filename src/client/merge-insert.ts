@@ -5,10 +5,9 @@ import { type CallOptions, callFields, callShape, type Operations, type Request 
 import { parse } from '../protocol/parse.js'
 import { options as declare, given, optionFields } from '../protocol/shape.js'
 import type { SqlFragment } from '../sql/syntax/sql-fragment.js'
-import type { ArrowRows } from './arrow-rows.js'
 import { conditionShape, filterFields } from './filter-fields.js'
 import type { TableData } from './table-data.js'
-import { TableUpload } from './table-upload.js'
+import { type RowsOf, TableUpload } from './table-upload.js'
 
 type MergeRequest = Request<'mergeInsertIntoTable'>
 
@@ -59,14 +58,10 @@ export interface MergeResult {
 export class MergeInsert {
   readonly #operations: Operations
   readonly #request: MergeRequest
-  readonly #rowsOf: (data: TableData, options: CallOptions) => Promise<ArrowRows>
+  readonly #rowsOf: RowsOf
 
-  /** `rowsOf`: function that converts input to Arrow rows with the types of the table's columns. */
-  constructor(
-    operations: Operations,
-    request: MergeRequest,
-    rowsOf: (data: TableData, options: CallOptions) => Promise<ArrowRows>,
-  ) {
+  /** `rowsOf`: see `RowsOf`. */
+  constructor(operations: Operations, request: MergeRequest, rowsOf: RowsOf) {
     this.#operations = operations
     this.#request = request
     this.#rowsOf = rowsOf

@@ -1,4 +1,4 @@
-/** Rows to append that are passed as objects. A client loads this file at once, and the code of Arrow data only later. */
+/** Rows to append or to merge that are passed as objects. A client loads this file at once, and the code of Arrow data only later. */
 import type { Batch } from '../arrow/column.js'
 import type { Schema } from '../arrow/types.js'
 
@@ -10,8 +10,8 @@ interface TypedRows extends AsyncIterable<Uint8Array> {
 }
 
 /**
- * A few plain objects to append. An engine in this process encodes them with the types of the table. So the client does
- * not ask for these types first, which would take as long as the whole commit.
+ * A few plain objects to append or to merge. An engine in this process encodes them with the types of the table. So the
+ * client does not ask for these types first, which would take as long as the whole commit.
  */
 export class PlainRows implements AsyncIterable<Uint8Array> {
   readonly rows: readonly object[]
@@ -22,6 +22,9 @@ export class PlainRows implements AsyncIterable<Uint8Array> {
     this.rows = rows
     this.typed = typed
   }
+
+  /** Nothing is open before `typed`. */
+  async close(): Promise<void> {}
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
     const typed = await this.typed()

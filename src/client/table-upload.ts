@@ -6,6 +6,7 @@ import { type CallOptions, callFields, callShape, type Operations } from '../pro
 import { parse } from '../protocol/parse.js'
 import { array, options as declare, oneOf, string } from '../protocol/shape.js'
 import type { ArrowRows } from './arrow-rows.js'
+import type { PlainRows } from './plain-rows.js'
 import { type IngestOptions, ingestFields, type Row, type TableData, type TableInput } from './table-data.js'
 
 /** Options of `Table.upload`. */
@@ -67,8 +68,8 @@ export const commitUploadShape = declare<CommitUploadOptions>()({
   ...callFields,
 })
 
-/** Function that converts input to Arrow rows with the types of the table's columns. */
-export type RowsOf = (data: TableData, options: CallOptions & IngestOptions) => Promise<ArrowRows>
+/** Function that converts input to rows with the types of the table's columns. The caller closes the result. */
+export type RowsOf = (data: TableData, options: CallOptions & IngestOptions) => Promise<ArrowRows | PlainRows>
 
 /**
  * An upload in parts. No row is visible before `commit`.
@@ -86,7 +87,7 @@ export class TableUpload<I extends object = Row> {
   readonly #table: readonly string[]
   readonly #rowsOf: RowsOf
 
-  /** `rowsOf`: function that converts input to Arrow rows with the types of the table's columns. */
+  /** `rowsOf`: see `RowsOf`. */
   constructor(operations: Operations, table: readonly string[], id: string, rowsOf: RowsOf) {
     this.#operations = operations
     this.#table = table

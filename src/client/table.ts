@@ -393,15 +393,11 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
 
   /** Convert the rows of a merge, without the columns that no row has. The merge leaves these columns unchanged. */
   readonly #mergedRows = async (data: TableData, options: CallOptions & IngestOptions) => {
-    const { signal, onProgress, badVectors } = options
-    const { tableRows } = await importTableRows()
-    return tableRows(data, {
-      schema: () => this.schema({ signal }),
-      omitMissingColumns: true,
-      onProgress,
-      badVectors,
-      signal,
-    })
+    const schema = () => this.schema({ signal: options.signal })
+    const typed = async () => {
+      return (await importTableRows()).tableRows(data, { ...options, schema, omitMissingColumns: true })
+    }
+    return this.#takesPlainRows && isFewRows(data) ? new PlainRows(data, typed) : typed()
   }
 
   /** Convert the rows of an append or overwrite; missing columns become null. */

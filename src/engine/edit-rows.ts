@@ -4,6 +4,7 @@ import type { Properties } from '../catalog/ops.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
 import { decideProps } from '../catalog/tables.js'
 import { readBody } from '../client/arrow-rows.js'
+import { PlainRows } from '../client/plain-rows.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
 import { ErrorCode, invalidInput, SheafError } from '../errors.js'
 import type { RecentChange } from '../manifest/recent-changes.js'
@@ -33,7 +34,7 @@ import { stageDeletions } from '../write/stage-deletions.js'
 import { planUpdate, updatedValues } from '../write/update.js'
 import { aboutMerge, keyedRows } from './keyed-rows.js'
 import { perSchema } from './per-schema.js'
-import { deleteOneRow, updateOneRow } from './write-one-row.js'
+import { deleteOneRow, mergeOneRow, updateOneRow } from './write-one-row.js'
 
 // ---- delete
 
@@ -101,6 +102,19 @@ export const mergeInsertIntoTable: Handler<Engine, 'mergeInsertIntoTable'> = asy
   body,
   options,
 ) => {
+  if (!(body instanceof PlainRows)) return mergeInTime(engine, request, body, options)
+  const merged = await mergeOneRow(engine, request, body.rows, options)
+  if (merged !== null) return merged
+  const typed = await body.typed()
+  try {
+    return await mergeInTime(engine, request, typed, options)
+  } finally {
+    await typed.close()
+  }
+}
+
+/** Merge rows that were converted to Arrow data. */
+const mergeInTime: Handler<Engine, 'mergeInsertIntoTable'> = async (engine, request, body, options) => {
   const { timeout } = request
   if (timeout === undefined) return mergeRows(engine, request, body, options)
   // Use 408 and not 503: after 503, clients repeat the call, and would wait longer than their caller wanted.

@@ -1,5 +1,5 @@
 /**
- * Updates and deletes one row that a condition selects by its key. This is the shortest way from a call to a slot:
+ * Updates, deletes and merges one row, which its key selects. This is the shortest way from a call to a slot:
  *
  * - The condition is parsed once. The row is found in memory (`NewestRows`), on the state that the entry of the commit
  *   follows. So no other commit can come between.
@@ -10,6 +10,7 @@
  * for data and throw the errors.
  */
 import type { Column } from '../arrow/column.js'
+import { isRow } from '../arrow/rows.js'
 import type { DataType } from '../arrow/types.js'
 import { setOwn } from '../arrow/values.js'
 import { tableNamed } from '../catalog/lookup.js'
@@ -22,7 +23,7 @@ import { type MaybePromise, whenResolved } from '../primitives/task.js'
 import type { HandlerOptions, Reply, Request } from '../protocol/calls.js'
 import type { ChangeKind } from '../protocol/change-kind.js'
 import { readParameters } from '../protocol/parameters.js'
-import { keysFor } from '../query/key-condition.js'
+import { keysFor, soleParameter } from '../query/key-condition.js'
 import { commit, type Decision, requirementsOf } from '../root/commit.js'
 import type { Engine } from '../root/engine.js'
 import { knownReader } from '../root/open-table.js'
@@ -88,6 +89,61 @@ export async function deleteOneRow(
   })
 }
 
+/** Update or insert one row. Returns null if the rows must be merged in the usual steps. See the head of this file. */
+export async function mergeOneRow(
+  engine: Engine,
+  request: Request<'mergeInsertIntoTable'>,
+  rows: readonly object[],
+  options: HandlerOptions,
+): Promise<Reply<'mergeInsertIntoTable'> | null> {
+  const { when_matched_update_all: update, when_not_matched_insert_all: insert } = request
+  const hasMore = mergeExtras.some(name => request[name] !== undefined)
+  const [row, ...others] = rows
+  const [column, ...otherColumns] = request.on
+  if (hasMore || !isPlainRow(row) || others.length + otherColumns.length > 0) return null
+  // A column whose value is undefined counts as missing.
+  if (!Object.hasOwn(row, column!) || Object.values(row).includes(undefined)) return null
+  const condition = { column: column!, parameter: soleParameter, takes: 'value', values: [] } as const
+  const value = row[column!]
+  const keyOf = (type: DataType) =>
+    isMergeKey(type, value) ? soleKey(keysFor(condition, [value], type)) : null
+  return writeOneRow(engine, { id: request.id, column: column!, keyOf, options }, 'merge', {
+    write(found, { fields, encoder }) {
+      if (found === null) return insert ? encoder.encode([row]) : null
+      if (!update) return null
+      return whenResolved(keptColumns(found, fields, row, options), kept => encoder.encodeChanged(row, kept))
+    },
+    keepsKey: true,
+    reply: ({ version, transaction_id, isFound }) => {
+      const counts = { num_updated_rows: isFound ? 1 : 0, num_inserted_rows: isFound ? 0 : 1 }
+      return { ...counts, num_deleted_rows: 0, num_rows: 1, num_attempts: 1, version, transaction_id }
+    },
+  })
+}
+
+/** Return whether a value is a row all of whose values are its own. */
+function isPlainRow(value: unknown): value is Readonly<Record<string, unknown>> {
+  return isRow(value) && [Object.prototype, null].includes(Object.getPrototypeOf(value))
+}
+
+/**
+ * Return whether a merge finds the rows that a comparison with the value finds. Merges compare values after their
+ * conversion to the type of the column.
+ */
+function isMergeKey(type: DataType, value: unknown): boolean {
+  if (type.kind === 'float') return type.bits === 64 && Number.isSafeInteger(value)
+  return type.kind === 'int' || type.kind === 'utf8'
+}
+
+/** The fields of a merge request with which a merge does more than to update or insert rows. */
+const mergeExtras = [
+  'when_matched_update_all_filt',
+  'when_not_matched_by_source_delete',
+  'when_not_matched_by_source_delete_filt',
+  'parameters',
+  'timeout',
+] as const
+
 /** Identifies a row of a table. */
 interface Selection {
   readonly column: string
@@ -104,11 +160,12 @@ function selectionOf(
   const values = valuesOf(parameters)
   return {
     column: condition.column,
-    keyOf(type) {
-      const keys = keysFor(condition, values, type)
-      return keys?.length === 1 ? keys[0]! : null
-    },
+    keyOf: type => soleKey(keysFor(condition, values, type)),
   }
+}
+
+function soleKey(keys: readonly Key[] | null): Key | null {
+  return keys?.length === 1 ? keys[0]! : null
 }
 
 interface Call extends Selection {

@@ -137,4 +137,10 @@ function keyOfValue(value: unknown, type: DataType): Key | null {
   return equal === null || equal === undefined ? null : keyOf(type, equal)
 }
 
-const soleParameter: ParameterExpr = { kind: 'parameter', style: '?', key: 0, at: { offset: 0, length: 1 } }
+/** The parameter `?` of a condition without other parameters. */
+export const soleParameter: ParameterExpr = {
+  kind: 'parameter',
+  style: '?',
+  key: 0,
+  at: { offset: 0, length: 1 },
+}

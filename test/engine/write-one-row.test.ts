@@ -1,0 +1,335 @@
+/** Writes of one row by its key have the effect of the same writes in the usual steps, and of a model. */
+import fc from 'fast-check'
+import { afterEach, describe, expect, test } from 'vitest'
+import { connect, type Namespace, type Row, SheafError, schema, sql, type Table } from '../../src/index.js'
+import { MemoryStore } from '../../src/storage/memory-store.js'
+
+const opened: Namespace[] = []
+
+afterEach(async () => {
+  for (const ns of opened.splice(0)) await ns.close()
+})
+
+/** Open `count` connections to one new root. */
+async function connections(count: number, cacheBytes = 2 ** 28): Promise<Namespace[]> {
+  const store = new MemoryStore('memory://')
+  for (let i = 0; i < count; i++) {
+    opened.push(await connect('memory://', { store, cacheBytes, maintenance: { compact: false } }))
+  }
+  return opened.slice(-count)
+}
+
+/** Create a table of many commits of one row, whose rows are found by key without an index. */
+async function tableOf(ns: Namespace, rows = 40) {
+  const columns = { id: 'int64!', n: 'int32', name: 'string' } as const
+  const table = await ns.createTable('t', [], { schema: schema(columns) })
+  for (let id = 0; id < rows; id++) await table.add([{ id, n: 0, name: `row ${id}` }])
+  return table
+}
+
+/** Types of keys, with values that rows have. The last value of each type is NULL. */
+const keyTypes = {
+  int64: [1n, 2n, -5n, 9007199254740993n, 9007199254740992n, null],
+  uint64: [0n, 1n, 18446744073709551615n, null],
+  int32: [1, 2, -5, 2147483647, null],
+  float64: [0, -0, 1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, null],
+  float32: [0, 1, 0.1, Number.NaN, null],
+  string: ['', 'a', 'b', 'ü', '\u{10000}', '1', null],
+  binary: [Uint8Array.of(), Uint8Array.of(1), null],
+  bool: [true, false, null],
+  timestamp: [new Date(0), new Date(1), null],
+} as const
+type KeyType = keyof typeof keyTypes
+
+/** Keys that calls name, of all types. */
+const anyKeys = Object.values(keyTypes).flatMap(values => values.filter(value => value !== null))
+
+const columns = {
+  n: 'int32',
+  name: 'string',
+  score: 'float32',
+  flag: 'bool',
+  vector: 'vector(2)',
+  at: 'timestamp',
+  nested: { a: 'int32', b: 'string' },
+  tags: ['string'],
+} as const
+
+/** Values of the columns, of their types and of others. */
+const settings: readonly Row[] = [
+  { n: 5 },
+  { n: -0 },
+  { n: 2.7 },
+  { n: null },
+  { n: 2 ** 40 },
+  { n: '7' },
+  { n: 3n },
+  { name: 'Zoë 𝄞' },
+  { name: null, n: 1 },
+  { name: 5 },
+  { score: 0.1 },
+  { score: 16777217 },
+  { score: Number.NaN },
+  { score: 1e300 },
+  { score: 2 ** 60 },
+  { flag: true, name: 'flag' },
+  { flag: 1 },
+  { vector: [1, 2] },
+  { vector: new Float32Array([0.1, -0]) },
+  { vector: [1] },
+  { vector: [1, Number.NaN] },
+  { vector: [1, 2 ** 60] },
+  { at: new Date(1_700_000_000_123) },
+  { at: '2026-01-31T12:00:00' },
+  { tags: ['x', 'y'] },
+  { gone: 1 },
+  { n: sql`n + 1` },
+  { name: sql`concat(name, '!')`, n: 2 },
+]
+
+const nat = fc.nat({ max: 8 })
+const setting = fc.nat({ max: settings.length - 1 })
+const anyKey = fc.nat({ max: anyKeys.length - 1 })
+const step = fc.oneof(
+  { weight: 2, arbitrary: fc.record({ add: fc.array(nat, { minLength: 1, maxLength: 3 }) }) },
+  { weight: 6, arbitrary: fc.record({ update: nat, set: setting }) },
+  { weight: 1, arbitrary: fc.record({ update: nat, to: nat }) },
+  { weight: 4, arbitrary: fc.record({ upsert: nat, set: setting }) },
+  { weight: 3, arbitrary: fc.record({ remove: nat }) },
+  { weight: 1, arbitrary: fc.record({ odd: anyKey, set: setting }) },
+  { weight: 1, arbitrary: fc.record({ where: fc.constantFrom('n % 2 = 0', 'nested.a = 1', 'key IS NULL') }) },
+  {
+    weight: 2,
+    arbitrary: fc
+      .constantFrom('index', 'optimize', 'other', 'restore', 'column', 'read')
+      .map(other => ({ other })),
+  },
+)
+type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
+
+type Outcome = { readonly result: unknown } | { readonly error: string }
+
+async function outcomeOf(call: Promise<{ readonly version: number }>): Promise<Outcome> {
+  try {
+    const { version: _, ...result } = await call
+    return { result }
+  } catch (error) {
+    if (!(error instanceof SheafError)) throw error
+    return { error: `${error.code}: ${error.message}` }
+  }
+}
+
+/** Two tables with the same history. The calls of the second table have keys, so that they take the usual steps. */
+class Case {
+  readonly #ns: Namespace
+  readonly #other: Namespace
+  readonly #key: KeyType
+  #n = 0
+  #calls = 0
+
+  constructor(ns: Namespace, other: Namespace, key: KeyType) {
+    this.#ns = ns
+    this.#other = other
+    this.#key = key
+  }
+
+  async begin(rows: number): Promise<void> {
+    for (const name of ['fast', 'usual']) {
+      await this.#ns.createTable(name, [], { schema: schema({ key: this.#key, ...columns }) })
+    }
+    for (let i = 0; i < rows; i++) await this.run({ add: [i % 8] })
+  }
+
+  #rowOf(number: number): Row {
+    const n = this.#n++
+    const key = keyTypes[this.#key][number % keyTypes[this.#key].length]!
+    return { key, n, name: `row ${n}`, nested: { a: n % 3, b: null }, vector: [n, 0], tags: ['t', null] }
+  }
+
+  #valueOf(number: number): never {
+    return keyTypes[this.#key][number % keyTypes[this.#key].length] as never
+  }
+
+  /** Run a step on both tables. The outcomes must be equal. */
+  async run(step: Step): Promise<void> {
+    const n = this.#n
+    const run = async (table: Table, options: { readonly idempotencyKey?: string }) => {
+      this.#n = n
+      return outcomeOf(this.#call(step, table, options))
+    }
+    const fast = await run(this.#ns.table('fast'), {})
+    const usual = await run(this.#ns.table('usual'), { idempotencyKey: `call ${this.#calls++}` })
+    expect(fast, JSON.stringify(step)).toEqual(usual)
+  }
+
+  async #call(
+    step: Step,
+    table: Table,
+    options: { readonly idempotencyKey?: string },
+  ): Promise<{ readonly version: number }> {
+    if ('add' in step) return table.add(step.add.map(number => this.#rowOf(number)))
+    if ('to' in step) {
+      return table.update({ key: this.#valueOf(step.to) }, 'key = ?', [this.#valueOf(step.update)], options)
+    }
+    if ('update' in step)
+      return table.update(settings[step.set]! as never, 'key = ?', [this.#valueOf(step.update)], options)
+    if ('odd' in step)
+      return table.update(settings[step.set]! as never, '? = `key`', [anyKeys[step.odd] as never], options)
+    if ('upsert' in step) {
+      return table.upsert([{ key: this.#valueOf(step.upsert), ...settings[step.set]! }] as never, {
+        on: 'key',
+        ...options,
+      })
+    }
+    if ('remove' in step) return table.delete('key = $1', [this.#valueOf(step.remove)], options)
+    if ('where' in step) return table.update({ n: 4, name: 'where' }, step.where, [], options)
+    await this.#change(step.other, table)
+    return { version: 0 }
+  }
+
+  async #change(change: string, table: Table): Promise<void> {
+    const name = table.id[0]!
+    if (change === 'index') {
+      await table.createIndex('key', { type: 'BTREE' }).catch(() => {})
+      for (const { name } of await table.listIndices()) await table.waitForIndex([name]).catch(() => {})
+    } else if (change === 'optimize') await this.#ns.optimize()
+    else if (change === 'other') {
+      const other = this.#other.table(name)
+      await other.add([this.#rowOf(1)])
+      await other.delete('key = ?', [this.#valueOf(2)])
+    } else if (change === 'restore') await table.restore(Math.max(1, (await table.version()) - 2))
+    else if (change === 'column') {
+      const column = `c${(await table.schema()).fields.length}`
+      await table.addColumns({ [column]: { type: 'int32' } })
+    } else
+      await table
+        .query()
+        .where('key = ?', [this.#valueOf(1)])
+        .toArray()
+  }
+
+  async check(): Promise<void> {
+    for (const ns of [this.#ns, this.#other]) {
+      const rows = (name: string) => {
+        const query = ns.table(name).query()
+        return query.select(['_rowid', 'key', ...Object.keys(columns)]).toArray({ int64: 'bigint' })
+      }
+      expect(await rows('fast')).toEqual(await rows('usual'))
+    }
+    expect(await this.#ns.verify()).toMatchObject({ problems: [] })
+  }
+}
+
+describe('a write of one row by its key', () => {
+  test('has the effect of the usual steps, for any history', { timeout: 300_000 }, async () => {
+    const key = fc.constantFrom(...(Object.keys(keyTypes) as KeyType[]))
+    const property = fc.asyncProperty(
+      key,
+      fc.constantFrom(0, 34),
+      fc.constantFrom(2 ** 28, 2 ** 28, 300_000),
+      fc.array(step, { minLength: 3, maxLength: 25 }),
+      async (key, rows, cacheBytes, steps) => {
+        const [ns, other] = await connections(2, cacheBytes)
+        const both = new Case(ns!, other!, key)
+        await both.begin(rows)
+        for (const each of steps) await both.run(each)
+        await both.check()
+        for (const each of opened.splice(0)) await each.close()
+      },
+    )
+    await fc.assert(property, { numRuns: Number(process.env.RUNS ?? 30) })
+  })
+
+  test('needs no manifest of the version that it makes', async () => {
+    const [ns] = await connections(1)
+    const table = await tableOf(ns!)
+    const manifests = () => ns!.stats().memory.partitions.layouts!.misses
+    await table.update({ n: 1 }, 'id = ?', [3])
+    const before = manifests()
+    for (let i = 0; i < 300; i++) {
+      await table.update({ n: i }, 'id = ?', [i % 40])
+      await table.upsert([{ id: 1000 + (i % 50), n: i }], { on: 'id' })
+      if (i % 3 === 0) await table.delete('id = ?', [1000 + (i % 50)])
+    }
+    // The history of versions is stored once per some hundred versions.
+    expect(manifests() - before).toBeLessThan(10)
+    expect(await table.countRows()).toBe(40 + 34)
+    expect(await table.countRows('n >= 260 AND id < 40')).toBe(40)
+  })
+
+  test('finds what another process has written, and its own writes', async () => {
+    const [ns, other] = await connections(2)
+    const table = await tableOf(ns!)
+    await table.update({ n: 1 }, 'id = ?', [3])
+    await other!.table('t').update({ n: 7 }, 'id = ?', [3])
+    await other!.table('t').add([{ id: 100, n: 0, name: 'new' }])
+    await table.update({ name: 'both' }, 'id = ?', [3])
+    await table.update({ name: 'both' }, 'id = ?', [100])
+    await table.update({ id: 200 }, 'id = ?', [100])
+    expect(await table.update({ n: 9 }, 'id = ?', [100])).toMatchObject({ rows: 0 })
+    expect(await table.update({ n: 9 }, 'id = ?', [200])).toMatchObject({ rows: 1 })
+    const rows = await other!.table('t').query().where("name = 'both'").toArray()
+    expect(rows).toEqual([
+      { id: 3, n: 7, name: 'both' },
+      { id: 200, n: 9, name: 'both' },
+    ])
+  })
+
+  test('of writes of several processes at the same time, the one of the greatest version stays', async () => {
+    const spaces = await connections(2)
+    await tableOf(spaces[0]!)
+    const handles = spaces.map(ns => ns.table('t'))
+    for (const table of handles) await table.update({ n: -1 }, 'id = ?', [0])
+    const last = new Map<number, readonly [version: number, n: number]>()
+    const write = async (i: number) => {
+      const table = handles[i % 2]!
+      const id = i % 3 === 0 ? 100 + (i % 5) : i % 7
+      const { version } =
+        i % 3 === 0
+          ? await table.upsert([{ id, n: i }], { on: 'id' })
+          : await table.update({ n: i }, 'id = ?', [id])
+      if (version > (last.get(id)?.[0] ?? 0)) last.set(id, [version, i])
+    }
+    for (let from = 0; from < 300; from += 10)
+      await Promise.all(Array.from({ length: 10 }, (_, i) => write(from + i)))
+    for (const ns of spaces) {
+      const rows = await ns.table('t').query().where('n > 0').select(['id', 'n']).orderBy('id').toArray()
+      expect(rows).toEqual([...last].map(([id, [, n]]) => ({ id, n })).sort((a, b) => a.id - b.id))
+    }
+  })
+
+  test('in a transaction reads the writes of the transaction, and commits with them', async () => {
+    const [ns] = await connections(1)
+    const table = await tableOf(ns!)
+    await table.update({ n: 1 }, 'id = ?', [3])
+    await ns!.transaction(async tx => {
+      const own = tx.table('t')
+      await own.update({ n: 2 }, 'id = ?', [3])
+      await own.update({ name: 'two' }, 'id = ?', [3])
+      await own.upsert(
+        [
+          { id: 3, n: 3 },
+          { id: 300, n: 3 },
+        ] as never,
+        { on: 'id' },
+      )
+      await own.delete('id = ?', [4])
+    })
+    expect(await table.countRows("id = 3 AND n = 3 AND name = 'two'")).toBe(1)
+    expect(await table.countRows('id = 4')).toBe(0)
+  })
+
+  test('of a value that is not exactly one of the column is an error, or is converted', async () => {
+    const [ns] = await connections(1)
+    const table = await tableOf(ns!)
+    await table.update({ n: 2.9 }, 'id = ?', [3])
+    expect(await table.get(3)).toEqual({ id: 3, n: 2, name: 'row 3' })
+    await expect(table.update({ n: 2 ** 31 }, 'id = ?', [3])).rejects.toThrow(/2147483648/)
+    await expect(table.update({ id: null as never }, 'id = ?', [3])).rejects.toThrow(/"id"/)
+    await expect(table.update({ n: 1 }, 'id = ?', [3, 4])).rejects.toThrow(/parameters/)
+    await expect(table.update({ n: 1 }, 'id = 3', [{}] as never)).rejects.toThrow(/parameter/)
+    await expect(table.upsert([{ id: 3, gone: 1 }] as never, { on: 'id' })).rejects.toThrow(/gone/)
+    await expect(table.upsert([{ n: 3 }] as never, { on: 'id' })).rejects.toThrow(/id/)
+    expect(await table.get(3)).toEqual({ id: 3, n: 2, name: 'row 3' })
+  })
+})
