@@ -35,6 +35,11 @@ export interface CommitLog {
    * longer than microseconds.
    */
   peek?(slot: number): BlobMark | null
+  /**
+   * Return the mark of a slot if it is the last one in the tail of this process. Such an append has also checked that the
+   * slot before it still exists. Otherwise return null. Takes no system call. Absent in logs without tails.
+   */
+  markOfOwn?(slot: number): BlobMark | null
   /** Return whether a slot that was read is in a tail. Absent in logs without tails. */
   inTail?(slot: number): boolean
   /**

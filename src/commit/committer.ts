@@ -129,9 +129,12 @@ export class Committer<S, Op = unknown> {
     return this.#follower.ahead
   }
 
-  /** Return whether the log certainly has a slot after `state`. Takes microseconds. */
+  /**
+   * Return whether the log certainly has a slot after `state`. Takes microseconds. Does not look while this process
+   * appends to its own tail, because the next append finds out whether another writer has ended the tail.
+   */
   isBehind(): boolean {
-    return this.#follower.isBehind()
+    return (this.#log.markOfOwn?.(this.#follower.head) ?? null) === null && this.#follower.isBehind()
   }
 
   /**

@@ -5,8 +5,10 @@ import { statedChecksum } from './slot.js'
 import {
   decodeMark,
   decodeTailHead,
+  endKey,
   recordBytes,
   recordHeadBytes,
+  sealKey,
   type TailEnd,
   type TailHead,
   tailHeadBytes,
@@ -20,6 +22,10 @@ const pieceBytes = 64 * 1024
 /** A tail. Its slots are `base + 1` to `base + count`. */
 export class KnownTail {
   readonly base: number
+  /** The keys of the tail, of its seal and of its end. Each commit looks for some of them. */
+  readonly key: string
+  readonly sealKey: string
+  readonly endKey: string
   readonly head: TailHead
   /** The size of the file in bytes. */
   readonly size: number
@@ -46,6 +52,9 @@ export class KnownTail {
   ) {
     this.#store = store
     this.base = base
+    this.key = tailKey(base)
+    this.sealKey = sealKey(base)
+    this.endKey = endKey(base)
     this.head = head
     this.size = file.size
     this.ino = file.ino
@@ -133,7 +142,7 @@ export class KnownTail {
 
   /** Return whether the file of the tail still exists. Synchronous. The store must have `peek`. */
   isThere(): boolean {
-    return this.#store.peek!(tailKey(this.base))?.ino === this.ino
+    return this.#store.peek!(this.key)?.ino === this.ino
   }
 
   /** Return a mark that identifies a slot of the tail, as `BlobMark` does for a slot with a file of its own. */
@@ -238,7 +247,7 @@ export class KnownTail {
       this.#blob.read(offset, bytes)
       return bytes
     }
-    const key = tailKey(this.base)
+    const { key } = this
     try {
       await this.#store.readInto(key, offset, bytes, signal)
       return bytes
@@ -250,7 +259,7 @@ export class KnownTail {
 
   #damaged() {
     const what = `record ${this.#crcs.length} does not follow the one before it`
-    return corrupted(`${quote(tailKey(this.base))} is damaged: ${what}`)
+    return corrupted(`${quote(this.key)} is damaged: ${what}`)
   }
 }
 

@@ -99,17 +99,11 @@ export function encodeSlot(
     end,
     mayHaveTail,
   )
-  const known: SlotHeader = {
-    f: 1,
-    need,
-    slot,
-    prev,
-    by,
-    ts,
-    ...(clock !== undefined && { clock }),
-    blobs: ranges,
-    entries,
-  }
+  // Name each field instead of spreading the clock: a spread takes longer than the rest of the header.
+  const known: SlotHeader =
+    clock === undefined
+      ? { f: 1, need, slot, prev, by, ts, blobs: ranges, entries }
+      : { f: 1, need, slot, prev, by, ts, clock, blobs: ranges, entries }
   return { bytes, slot: new Slot(known, crc, bytes, headerBytes) }
 }
 

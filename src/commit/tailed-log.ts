@@ -117,22 +117,14 @@ export class TailedLog implements CommitLog {
     return tail === null ? null : tail.read(slot, signal)
   }
 
-  async append(slot: number, bytes: Uint8Array): Promise<'won' | 'taken'> {
-    const own = await this.#ownTailFor(slot, bytes)
-    if (own !== null) {
-      const answer = await this.#appendTo(own, slot, bytes)
-      if (answer !== null) return answer
-    }
-    const base = await this.#baseBefore(slot)
-    if (base !== null) {
-      const end = await this.#endTail(base)
-      if (end === null || slot <= base + end.records) return 'taken'
-    }
-    // The end of the tail before the slot must not be lost if the slot's file is kept.
-    if (this.#followsTail(slot)) await this.sync?.()
-    const answer = await this.#files.append(slot, bytes)
-    if (answer === 'won') this.#note(slot, bytes, true)
-    return answer
+  append(slot: number, bytes: Uint8Array): Promise<'won' | 'taken'> {
+    const own = this.#ownTailFor(slot, bytes)
+    return own === null ? this.#appendElsewhere(slot, bytes) : this.#appendTo(own, slot, bytes)
+  }
+
+  markOfOwn(slot: number): BlobMark | null {
+    const own = this.#own
+    return own !== null && own.last === slot && own.has(slot) ? own.markOf(slot) : null
   }
 
   async has(slot: number, crc?: number, signal?: AbortSignal): Promise<boolean> {
@@ -256,9 +248,9 @@ export class TailedLog implements CommitLog {
       if (slot !== tail.last + 1 || this.#isOver(tail)) continue
       // A read finds out whether the end comes before the slot. Look for it first: what was acknowledged in the tail
       // before this look has a mark now.
-      const end = store.peek!(endKey(tail.base))
+      const end = store.peek!(tail.endKey)
       if (end !== null || tail === this.#own) return end
-      if (tail.blob === null) return store.peek!(tailKey(tail.base))
+      if (tail.blob === null) return store.peek!(tail.key)
       return slot <= tail.base + tail.markNow() ? tail.markOf(slot) : null
     }
     const newest = this.#newest
@@ -427,16 +419,40 @@ export class TailedLog implements CommitLog {
     return decodeTailEnd(bytes, base)
   }
 
-  /** Return the tail of this process if `slot` is its next slot and fits. Creates the tail if it is due. */
-  async #ownTailFor(slot: number, bytes: Uint8Array): Promise<KnownTail | null> {
+  /** Return the tail of this process if `slot` is its next slot and fits. */
+  #ownTailFor(slot: number, bytes: Uint8Array): KnownTail | null {
+    const own = this.#own
+    if (own === null) return null
+    // A process that has missed the end of its tail goes on from a checkpoint.
+    if (own.last !== slot - 1) this.#own = null
+    if (this.#own === null || this.#clock.elapsed() - this.#ownSince > tailMsMax) return null
+    return own.next + recordBytes(bytes.length) <= own.size ? own : null
+  }
+
+  /** Append a slot to a new tail, if one is due, or to a file of its own. */
+  async #appendElsewhere(slot: number, bytes: Uint8Array): Promise<'won' | 'taken'> {
     const newest = this.#newest
     const isDue = newest?.isOwn === true && newest.mayHaveTail && newest.slot === slot - 1
-    if (isDue && !this.#tails.has(newest.slot)) await this.#createTail(newest)
-    // A process that has missed the end of its tail goes on from a checkpoint.
-    if (this.#own !== null && this.#own.last !== slot - 1) this.#own = null
-    const own = this.#own
-    if (own === null || this.#clock.elapsed() - this.#ownSince > tailMsMax) return null
-    return own.next + recordBytes(bytes.length) <= own.size ? own : null
+    if (isDue && !this.#tails.has(newest.slot)) {
+      await this.#createTail(newest)
+      const own = this.#ownTailFor(slot, bytes)
+      if (own !== null) return this.#appendTo(own, slot, bytes)
+    }
+    return this.#appendFile(slot, bytes)
+  }
+
+  /** Append a slot with a file of its own. First ends the tail that may contain the slot. */
+  async #appendFile(slot: number, bytes: Uint8Array): Promise<'won' | 'taken'> {
+    const base = await this.#baseBefore(slot)
+    if (base !== null) {
+      const end = await this.#endTail(base)
+      if (end === null || slot <= base + end.records) return 'taken'
+    }
+    // The end of the tail before the slot must not be lost if the slot's file is kept.
+    if (this.#followsTail(slot)) await this.sync?.()
+    const answer = await this.#files.append(slot, bytes)
+    if (answer === 'won') this.#note(slot, bytes, true)
+    return answer
   }
 
   async #createTail({ slot, crc }: NewestFile): Promise<void> {
@@ -462,9 +478,8 @@ export class TailedLog implements CommitLog {
     }
   }
 
-  /** Append a slot to the tail of this process. Returns null if another writer has ended the tail before the slot. */
-  async #appendTo(own: KnownTail, slot: number, bytes: Uint8Array): Promise<'won' | 'taken' | null> {
-    const store = this.#store
+  /** Append a slot to the tail of this process, or after it if another writer has ended the tail before the slot. */
+  async #appendTo(own: KnownTail, slot: number, bytes: Uint8Array): Promise<'won' | 'taken'> {
     const { base } = own
     const blob = own.blob!
     try {
@@ -476,7 +491,7 @@ export class TailedLog implements CommitLog {
     }
     // Keep this order. If the tail still exists after no seal was found, no other writer has ended it: `trim` deletes a
     // tail before its seal.
-    const isSealed = store.peek!(sealKey(base)) !== null
+    const isSealed = this.#store.peek!(own.sealKey) !== null
     const isThere = own.isThere()
     if (!isSealed && isThere) {
       blob.write(0, encodeMark(own.count + 1))
@@ -492,10 +507,10 @@ export class TailedLog implements CommitLog {
       if (slot <= base + end.records) return 'won'
       // Without the end, the record would be a slot.
       await this.sync?.()
-      return null
     } catch (cause) {
       throw new Ambiguous(`slot ${slot} may or may not be written: the end of its tail is unknown`, { cause })
     }
+    return this.#appendFile(slot, bytes)
   }
 
   /**

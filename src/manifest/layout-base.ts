@@ -64,6 +64,8 @@ export function basesOf(version: number): number[] {
   return versions
 }
 
+/** Number of fragments that are compared before the pacer is asked. */
+const checkedAtOnce = 256
 /** Fragment lines are encoded and decoded in pieces of about this many characters. */
 const sliceLength = 64 * 1024
 const fileStart = Buffer.from('{"f":1,')
@@ -143,31 +145,46 @@ export async function encodeBase(layout: Layout, before: Layout | null, pacer: P
 
 /** Return the fragments that only `after` has, and the edits that make `after` of `before`. */
 async function differenceOf(before: readonly Fragment[], after: readonly Fragment[], pacer: Pacer) {
+  // Most commits add fragments at the end. So skip what both lists begin with.
+  const start = await commonStart(before, after, pacer)
   const positions = new Map<number, number>()
-  for (const [position, { id }] of before.entries()) {
-    positions.set(id, position)
-    if (pacer.due()) await pacer.pause()
+  for (let position = start; position < before.length; position++) {
+    positions.set(before[position]!.id, position)
+    if (position % checkedAtOnce === 0) await pacer.turn()
   }
   const edits: Edit[] = []
   const fragments: Fragment[] = []
-  let at = 0
+  let at = start
   let added = 0
   const end = (position: number) => {
     if (position > at || added > 0) edits.push([at, position - at, added])
     added = 0
     at = position + 1
   }
-  for (const fragment of after) {
+  for (let i = start; i < after.length; i++) {
+    const fragment = after[i]!
     const position = positions.get(fragment.id) ?? -1
     if (position >= at && sameFragment(before[position]!, fragment)) end(position)
     else {
       fragments.push(fragment)
       added++
     }
-    if (pacer.due()) await pacer.pause()
+    if (i % checkedAtOnce === 0) await pacer.turn()
   }
   end(before.length)
   return { edits, fragments }
+}
+
+/** Return the number of equal fragments with which both lists begin. */
+async function commonStart(before: readonly Fragment[], after: readonly Fragment[], pacer: Pacer) {
+  const most = Math.min(before.length, after.length)
+  for (let i = 0; i < most; i++) {
+    const a = before[i]!
+    const b = after[i]!
+    if (a !== b && (a.id !== b.id || !sameFragment(a, b))) return i
+    if (i % checkedAtOnce === 0) await pacer.turn()
+  }
+  return most
 }
 
 /** Return the manifest that a base has. `before`: the manifest of the base before; null if the base has none. */

@@ -690,12 +690,14 @@ class FileInPlace implements BlobInPlace {
     }
   }
 
-  async sync(): Promise<void> {
-    try {
-      await syncContent(this.#fd)
-    } catch (error) {
-      throw ioError(error, 'sync', this.#key)
-    }
+  /** Every commit waits for this call. So it has one promise, and no async function around it. */
+  sync(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      fdatasync(this.#fd, error => {
+        if (error === null) resolve()
+        else reject(ioError(error, 'sync', this.#key))
+      })
+    })
   }
 
   close(): void {

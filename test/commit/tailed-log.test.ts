@@ -122,6 +122,51 @@ describe('a process that commits alone', () => {
     expect(await notesOf(await open(store))).toEqual([...letters(0, 60), 'large', ...letters(60, 5)])
   })
 
+  test('looks for the seal and for its tail after each sync, and for nothing else', async () => {
+    const peeks: string[] = []
+    class PeekedStore extends InPlaceStore {
+      override peek(key: string) {
+        peeks.push(key)
+        return super.peek(key)
+      }
+    }
+    const writer = await open(new PeekedStore())
+    await commit(writer, ...letters(0, 10))
+    peeks.length = 0
+    for (const note of letters(10, 3)) {
+      expect(writer.committer.isBehind()).toBe(false)
+      await commit(writer, note)
+    }
+    expect(peeks).toEqual([1, 2, 3].flatMap(() => [sealKey(4), tailKey(4)]))
+  })
+
+  test('lets other work run before a commit only if several callers commit', async () => {
+    let yields = 0
+    const clock = {
+      ...systemClock,
+      yield() {
+        yields++
+        return systemClock.yield()
+      },
+    }
+    const log = new TailedLog(new InPlaceStore(), { clock, readOnly: false })
+    const committer = await Committer.open(log, tally, { clock, create: true, readOnly: false })
+    for (let i = 0; i < 10; i++) await committer.commit(add(1, `${i}`))
+    yields = 0
+    for (let i = 0; i < 10; i++) await committer.commit(add(1, `${i}`))
+    expect(yields).toBe(0)
+    const { head } = committer
+    for (let i = 0; i < 10; i++)
+      await Promise.all(['a', 'b', 'c'].map(note => committer.commit(add(1, note))))
+    expect(committer.head).toBe(head + 10)
+    expect(yields).toBe(10)
+    // A commit that finds nothing to do waits for no sync. So the next one lets other work run.
+    await committer.commit(add(1, 'd'))
+    yields = 0
+    for (let i = 0; i < 3; i++) await committer.commit(() => null)
+    expect(yields).toBe(2)
+  })
+
   test('ends its tail after an hour', async () => {
     const store = new InPlaceStore()
     const clock = new SeededClock(1)
