@@ -200,6 +200,8 @@ export class LayoutStore {
     const key = baseKey(table.location, version)
     if (this.#readOnly || (await this.#store.stat(key, signal)) !== null) return
     const layout = await this.at(table, version, signal)
+    // Later bases have the difference to one of these manifests. If it were evicted, it would be read as a whole.
+    for (const before of basesOf(version)) this.#cache.peek(keyOf(table.uuid, before))
     await this.#store.putIfAbsent(key, await this.encodedBase(table, layout, signal), signal)
   }
 

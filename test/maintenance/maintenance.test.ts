@@ -5,6 +5,7 @@ import type { CatalogCommitted } from '../../src/catalog/log-types.js'
 import { Checkpoints } from '../../src/commit/checkpoints.js'
 import { connect, type Namespace } from '../../src/index.js'
 import { Maintenance } from '../../src/maintenance/maintenance.js'
+import { baseKey } from '../../src/manifest/layout-base.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { SeededClock } from '../support/clock.js'
@@ -35,6 +36,20 @@ test('a long log gets a checkpoint, and opening the root replays the log from th
     { version: 1, metadata: { operation: 'create' } },
   ])
   await next.close()
+})
+
+test('each 64th version gets a stored manifest, also when many commits share a slot', async () => {
+  const store = new MemoryStore('memory://')
+  const ns = await connect('memory://', { store, maintenance: { compact: false } })
+  const table = await ns.createTable('t', [{ a: 0 }])
+  await table.add([{ a: 1 }])
+  await Promise.all(Array.from({ length: 400 }, (_, i) => table.add([{ a: i }])))
+  await ns.optimize()
+  const { location } = await ns.operations.describeTable({ id: ['t'] })
+  const folder = new URL(location!, 'memory://x/').pathname.split('/').at(-1)!
+  const stored = (await keysIn(store, `tables/${folder}/_versions/`)).sort()
+  expect(stored).toEqual([64, 128, 192, 256, 320, 384].map(v => baseKey(`tables/${folder}`, v)).sort())
+  await ns.close()
 })
 
 test('the two newest checkpoints are kept, with the checkpoints that they are based on', async () => {
