@@ -69,7 +69,6 @@ export class TailedLog implements CommitLog {
   readonly #clock: Clock
   readonly #readOnly: boolean
   readonly #files: BlobLog
-  readonly #boot: string | null
   /** By base. The tail that was used last is at the end. */
   readonly #tails = new Map<number, KnownTail>()
   /** By base: the tails that are being read for the first time. */
@@ -94,9 +93,13 @@ export class TailedLog implements CommitLog {
     this.#clock = clock
     this.#readOnly = readOnly
     this.#files = new BlobLog(store)
-    this.#boot = store.processes?.own?.boot ?? null
     if (store.peek !== undefined) this.peek = slot => this.#peek(slot)
     if (store.sync !== undefined) this.sync = () => this.#sync()
+  }
+
+  /** The id of the boot of this machine, if the system tells it. */
+  get #boot(): string | null {
+    return this.#store.processes?.own?.boot ?? null
   }
 
   /** Return whether the next slot that this process appends will have a file of its own and may have a tail. */

@@ -192,7 +192,6 @@ interface KernelMemory {
 
 /** The members of the global `WebAssembly` that are used here. Some hosts do not have this global. */
 interface WebAssemblyApi {
-  validate(bytes: Uint8Array): boolean
   readonly Module: new (bytes: Uint8Array) => object
   readonly Instance: new (module: object, imports: object) => { readonly exports: unknown }
   readonly Memory: {
@@ -287,8 +286,13 @@ function compileShared(): object | null {
 
 /** Compile a module. Return null if the host does not support its features (SIMD, threads). */
 function compile(base64: string): object | null {
-  const bytes = Buffer.from(base64, 'base64')
-  return api?.validate(bytes) ? new api.Module(bytes) : null
+  if (api === undefined) return null
+  try {
+    return new api.Module(Buffer.from(base64, 'base64'))
+  } catch (error) {
+    if ((error as Error).name === 'CompileError') return null
+    throw error
+  }
 }
 
 function guard<A extends (number | boolean)[], R>(name: string, call: (...args: A) => R): (...args: A) => R {

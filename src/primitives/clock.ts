@@ -27,8 +27,9 @@ export interface Clock {
 /** The clock of the operating system. */
 export const systemClock: Clock = {
   now: () => Date.now(),
-  elapsed: () => performance.now(),
-  uuid: () => randomUUID(),
+  // The first use of `performance` takes a millisecond, in which Node loads the module.
+  elapsed: () => Number(process.hrtime.bigint()) / 1e6,
+  uuid: randomUUID,
   random: () => Math.random(),
   sleep(ms, signal, awaited = false) {
     return new Promise((resolve, reject) => {

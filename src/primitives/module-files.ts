@@ -2,11 +2,11 @@
  * Finds files and packages at run time, starting from the module that needs them. If a bundler packed Sheaf into a
  * program, a package is still found if it is in `node_modules` of this program.
  */
-import nodeModule from 'node:module'
+import modules from 'node:module'
 import { isAbsolute } from 'node:path'
 
 /** Taken from the default export, because webpack replaces calls of an imported `createRequire` during its build. */
-const { createRequire } = nodeModule
+const { createRequire } = modules
 
 /** Hint for errors about a file or package that cannot be found because a bundler packed Sheaf into a program. */
 export const externalHint = 'if a bundler packed sheaf into your program, mark sheaf as external'
@@ -21,6 +21,24 @@ export function requiresOf(moduleUrl: string | undefined): NodeJS.Require[] {
   // In `node -e` and in the REPL, `__filename` is a text such as `[eval]`.
   const isFile = (place: string | undefined) => place?.startsWith('file:') || isAbsolute(place ?? '')
   return places.filter(isFile).map(place => createRequire(place!))
+}
+
+/** Modules of Node that a process may not need. */
+interface NodeModules {
+  readonly 'node:worker_threads': typeof import('node:worker_threads')
+}
+
+/**
+ * Load a module of Node when it is needed. A static import would cost each process a millisecond. `moduleUrl`:
+ * `import.meta.url` of the calling module.
+ */
+export function nodeModule<N extends keyof NodeModules>(
+  name: N,
+  moduleUrl: string | undefined,
+): NodeModules[N] {
+  // Node has this function since 20.16 and 22.3.
+  const { getBuiltinModule = requiresOf(moduleUrl)[0]! } = process as Partial<NodeJS.Process>
+  return getBuiltinModule(name) as NodeModules[N]
 }
 
 /**

@@ -5,7 +5,7 @@
  * the id of an ended process again. So a process is identified by its id, the boot, its namespaces and its start time.
  */
 import { readFileSync, readlinkSync } from 'node:fs'
-import { isMainThread } from 'node:worker_threads'
+import { nodeModule } from '../primitives/module-files.js'
 import { systemCode } from './io-error.js'
 
 /** Identifies a process, in a record that the process writes for other processes. */
@@ -58,6 +58,7 @@ function ownMark(): ProcessMark | null {
     const space = `${readlinkSync('/proc/self/ns/pid')} ${timeSpace()}`
     const found = lookUp(pid)
     if (boot === '' || found === null) return null
+    const { isMainThread } = nodeModule('node:worker_threads', import.meta.url)
     return { boot, space, pid, start: found.start, ...(!isMainThread && { thread: true }) }
   } catch {
     return null
