@@ -17,12 +17,19 @@ const entries = {
   http: 'dist/adapters/http/public.js',
   worker: 'dist/adapters/worker/public.js',
   files: 'dist/adapters/files/public.js',
+  storage: 'dist/adapters/storage/public.js',
   // The worker client loads this entry from its own folder: './engine-worker.js'.
   'engine-worker': 'dist/adapters/worker/engine-worker.js',
   cli: 'dist/adapters/cli/main.js',
   // The entry `cli` loads this entry from its own folder: './program.js'.
   program: 'dist/adapters/cli/program.js',
 }
+
+/**
+ * Entries with stores. A program that imports one of them opens its store with `index`. So the modules that they share
+ * with `index` stay in the chunks of `index`, and `index` does not consist of more files because of them.
+ */
+const storeEntries = ['storage']
 
 /**
  * The programs of threads that build indexes. The code that starts a thread loads its program from the folder of that
@@ -85,6 +92,7 @@ function chunksOf(input) {
   const visit = (id, name, names, graph) => {
     const known = names.get(id) ?? []
     if (known.at(-1) === name) return
+    if (known.includes('index') && storeEntries.includes(name)) return
     names.set(id, [...known, name])
     for (const imported of graph.getModuleInfo(id)?.importedIds ?? []) visit(imported, name, names, graph)
   }
@@ -214,7 +222,7 @@ function replacing(left = new Set(replacements)) {
  * but it remains a dynamic import, which CommonJS allows. It is optional, and only servers that check tokens load it.
  */
 const required = Object.fromEntries(
-  ['index', 'protocol', 'http', 'worker', 'files'].map(name => [name, entries[name]]),
+  ['index', 'protocol', 'http', 'worker', 'files', ...storeEntries].map(name => [name, entries[name]]),
 )
 const isEntry = id => Object.values(required).some(path => resolve(path) === id)
 const chunkOf = chunksOf(required)

@@ -16,7 +16,7 @@ function withBoth(code: string): unknown {
 }
 
 test('both builds export the same names', () => {
-  const names = ['', '/protocol', '/http', '/worker', '/files']
+  const names = ['', '/protocol', '/http', '/worker', '/files', '/storage']
   const found = withBoth(`
     const both = []
     for (const name of ${JSON.stringify(names)}) {

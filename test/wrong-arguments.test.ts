@@ -5,10 +5,12 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as files from '../adapters/files/public.js'
 import * as http from '../adapters/http/public.js'
+import * as storage from '../adapters/storage/public.js'
 import * as worker from '../adapters/worker/public.js'
 import * as sheaf from '../src/index.js'
 import { type Namespace, SheafError, type Table } from '../src/index.js'
 import { operationNames } from '../src/protocol/operations.js'
+import { MemoryStore } from '../src/storage/memory-store.js'
 
 const kinds: Readonly<Record<string, unknown>> = {
   undefined,
@@ -248,6 +250,7 @@ const calls: readonly Call[] = [
     writeJsonLines: [target, rows, options],
     writeArrow: [target, rows, options],
   }),
+  ...methods('storage', () => storage, { checkStore: [[new MemoryStore(), 'rows'], options] }),
 ]
 
 /** Fields of requests, and operations that no call of the library is called like. */

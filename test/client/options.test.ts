@@ -288,7 +288,10 @@ describe('nothing is forgotten', () => {
         .filter(path => path.endsWith('.ts'))
         .map(path => readFileSync(join(folder, path), 'utf8')),
     )
-    const entries = ['src/index.ts', ...['files', 'http', 'worker'].map(each => `adapters/${each}/public.ts`)]
+    const entries = [
+      'src/index.ts',
+      ...['files', 'http', 'worker', 'storage'].map(each => `adapters/${each}/public.ts`),
+    ]
     const exported = entries.flatMap(path =>
       [...readFileSync(path, 'utf8').matchAll(/\b\w+(?:Options|Settings|Condition|Limits|Order)\b/g)].map(
         ([name]) => name,

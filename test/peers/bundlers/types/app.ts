@@ -3,6 +3,7 @@ import { connect, ErrorCode, type Namespace, type RowOf, SheafError, schema, sql
 import { readCsv } from 'sheaf/files'
 import { connectHttp, serve } from 'sheaf/http'
 import type { operations } from 'sheaf/protocol'
+import type { BlobStore, checkStore } from 'sheaf/storage'
 import { connectWorker } from 'sheaf/worker'
 
 type IsAny<T> = 0 extends 1 & T ? true : false
@@ -13,6 +14,8 @@ const typed: IsAny<
   | typeof serve
   | typeof operations
   | typeof connectWorker
+  | typeof checkStore
+  | BlobStore
 > = false
 
 export async function main(): Promise<void> {

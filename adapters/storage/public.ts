@@ -1,0 +1,20 @@
+/** The exports of `sheaf/storage`. */
+
+export type { MaybePromise } from '../../src/primitives/task.js'
+export {
+  Ambiguous,
+  type BlobInfo,
+  type BlobInPlace,
+  type BlobMark,
+  type BlobStore,
+  type ByteRange,
+} from '../../src/storage/blob-store.js'
+export type { Processes } from '../../src/storage/processes.js'
+export {
+  type CallLatency,
+  type CheckStoreOptions,
+  checkStore,
+  type StoreCheckResult,
+  type StoreReport,
+} from './check-store.js'
+export type { CheckSizes } from './store-checks.js'
