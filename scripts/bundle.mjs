@@ -18,6 +18,7 @@ const entries = {
   worker: 'dist/adapters/worker/public.js',
   files: 'dist/adapters/files/public.js',
   storage: 'dist/adapters/storage/public.js',
+  s3: 'dist/adapters/s3/public.js',
   // The worker client loads this entry from its own folder: './engine-worker.js'.
   'engine-worker': 'dist/adapters/worker/engine-worker.js',
   cli: 'dist/adapters/cli/main.js',
@@ -29,7 +30,7 @@ const entries = {
  * Entries with stores. A program that imports one of them opens its store with `index`. So the modules that they share
  * with `index` stay in the chunks of `index`, and `index` does not consist of more files because of them.
  */
-const storeEntries = ['storage']
+const storeEntries = ['storage', 's3']
 
 /**
  * The programs of threads that build indexes. The code that starts a thread loads its program from the folder of that
@@ -126,7 +127,16 @@ function chunksOf(input) {
   }
 }
 
-const external = [/^node:/, 'apache-arrow', 'csv-parse', 'fzstd', 'jose', 'p-queue', 're2js']
+const external = [
+  /^node:/,
+  '@aws-sdk/client-s3',
+  'apache-arrow',
+  'csv-parse',
+  'fzstd',
+  'jose',
+  'p-queue',
+  're2js',
+]
 
 /**
  * Shortens the names of local variables, because V8 scans every name of a file that it loads. Functions, classes and
@@ -147,6 +157,19 @@ const keepPrivateNames = {
   },
 }
 
+/** Repeats a comment that the output lacks: webpack and Vite shall not resolve the entry of a provider of object storage. */
+const commentImports = {
+  name: 'comments for bundlers',
+  generateBundle(_options, bundle) {
+    for (const file of Object.values(bundle)) {
+      file.code = file.code.replaceAll(
+        /\bimport\((?=\w+\.entry\))/g,
+        'import(/* webpackIgnore: true */ /* @vite-ignore */ ',
+      )
+    }
+  },
+}
+
 async function write(input, inputOptions, outputOptions) {
   const bundle = await rolldown({
     input,
@@ -158,7 +181,7 @@ async function write(input, inputOptions, outputOptions) {
     // that the client entries import lazily.
     checks: { ineffectiveDynamicImport: false },
     ...inputOptions,
-    plugins: [...(inputOptions.plugins ?? []), keepPrivateNames],
+    plugins: [...(inputOptions.plugins ?? []), keepPrivateNames, commentImports],
   })
   // Webpack recognizes the module only under the name without `node:`.
   const paths = { 'node:worker_threads': 'worker_threads' }

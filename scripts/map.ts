@@ -20,7 +20,8 @@ import { dirname, join, relative, resolve } from 'node:path'
 const lines: readonly (readonly string[])[] = [
   ['adapters/cli'],
   ['adapters/http', 'adapters/worker'],
-  ['adapters/files', 'adapters/storage'],
+  ['adapters/files', 'adapters/storage', 'adapters/s3'],
+  ['adapters/object-store'],
   ['adapters'],
   ['index'],
   ['engine'],
@@ -109,7 +110,8 @@ function readSources(): SourceFile[] {
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .map(name => `${folder}/${name.replaceAll('\\', '/')}`)
       .filter(
-        path => path.endsWith('.ts') && !path.includes('/kernels/wasm/') && !path.endsWith('.generated.ts'),
+        path =>
+          path.endsWith('.ts') && !path.includes('/kernels/wasm/') && !/\.(?:generated|d)\.ts$/.test(path),
       )
       .sort()
       .map(path => {
@@ -258,7 +260,7 @@ function unguardedCalls(files: readonly SourceFile[]): string[] {
 const publicFiles = [
   'src/index.ts',
   'src/protocol/public.ts',
-  ...['http', 'worker', 'files', 'storage'].map(name => `adapters/${name}/public.ts`),
+  ...['http', 'worker', 'files', 'storage', 's3'].map(name => `adapters/${name}/public.ts`),
 ]
 /** Types that no module imports, but that the generated declarations of other modules contain. */
 const namedInDeclarations = ['JsonField', 'Typed']

@@ -1,5 +1,7 @@
 /** A program that imports and requires Sheaf has two copies of it: the ES modules and the CommonJS build. They work as one. */
 import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 
 /** Run a module with both copies, `a` (imported) and `b` (required), in a process of its own. Returns what it prints, as JSON. */
@@ -16,7 +18,7 @@ function withBoth(code: string): unknown {
 }
 
 test('both builds export the same names', () => {
-  const names = ['', '/protocol', '/http', '/worker', '/files', '/storage']
+  const names = ['', '/protocol', '/http', '/worker', '/files', '/storage', '/s3']
   const found = withBoth(`
     const both = []
     for (const name of ${JSON.stringify(names)}) {
@@ -25,6 +27,15 @@ test('both builds export the same names', () => {
     console.log(JSON.stringify(both))`) as string[][][]
   expect(found).toHaveLength(names.length)
   for (const [imported, required] of found) expect(required!.sort()).toEqual(imported!.sort())
+})
+
+test.each(['lib', 'cjs'])('bundlers do not follow the import of a provider of object storage: %s', build => {
+  const imports = readdirSync(join('dist', build)).flatMap(
+    name => readFileSync(join('dist', build, name), 'utf8').match(/\bimport\([^)]*\.entry\)/g) ?? [],
+  )
+  expect(imports).toEqual([
+    expect.stringMatching(/^import\(\/\* webpackIgnore: true \*\/ \/\* @vite-ignore \*\/ /),
+  ])
 })
 
 test('an error of one build is an instance of the class of the other', () => {

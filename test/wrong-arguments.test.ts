@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as files from '../adapters/files/public.js'
 import * as http from '../adapters/http/public.js'
+import * as s3 from '../adapters/s3/public.js'
 import * as storage from '../adapters/storage/public.js'
 import * as worker from '../adapters/worker/public.js'
 import * as sheaf from '../src/index.js'
@@ -250,6 +251,7 @@ const calls: readonly Call[] = [
     writeJsonLines: [target, rows, options],
     writeArrow: [target, rows, options],
   }),
+  ...methods('s3', () => s3, { openS3Store: [[{ bucket: 'b' }]] }),
   ...methods('storage', () => storage, { checkStore: [[new MemoryStore(), 'rows'], options] }),
 ]
 

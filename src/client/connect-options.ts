@@ -19,6 +19,11 @@ export interface ConnectOptions {
   /** Storage to use instead of the directory `path`. Then `path` is only a name for messages. */
   readonly store?: BlobStore
   /**
+   * Options of the store if `path` is in object storage, for example those of `openS3Store` without `bucket` and
+   * `prefix`. Default: the client takes its configuration from the environment.
+   */
+  readonly storage?: object
+  /**
    * Size of the cache in bytes, for all tables together. Default: a quarter of the machine's memory, at most 1 GiB.
    * With 0, nothing is cached, and every query reads the log again. For scans, 128 MiB or more is recommended, because
    * this is the size of two batches.
@@ -66,6 +71,7 @@ export const connectFields = optionFields<ConnectOptions>()({
   create: boolean,
   readOnly: boolean,
   store,
+  storage: given<object>('an object', isObject),
   cacheBytes: given<number>('a number of bytes >= 0', value => typeof value === 'number' && value >= 0),
   buildThreads: integer(1, 64),
   functions: array(functionShape),

@@ -32,6 +32,7 @@ import { networkFileSystemOf } from '../storage/network-file-system.js'
 import { selfTest } from '../storage/self-test.js'
 import { checkFunctions } from '../write/functions.js'
 import { bindOperations, readsOnly } from './handlers.js'
+import { isInObjectStorage, openObjectStorage } from './object-storage.js'
 import { OpenedRoot } from './opened-root.js'
 import { takeSnapshot } from './snapshot.js'
 import { tableAt } from './table-at.js'
@@ -59,12 +60,14 @@ const importTransaction = lazyImport(() => import('./transaction.js'))
  * - a local directory;
  * - `memory://`: a database in memory that is deleted when the connection is closed;
  * - `memory://name`: a database in memory that exists until the process ends. All connections of this process to the
- *   same name share it.
+ *   same name share it;
+ * - `s3://bucket/prefix`: a folder of a bucket in object storage (docs/object-storage.md).
  *
  * Throws:
  * - `NamespaceNotFound` if the directory does not exist and `create` is false;
- * - `InvalidInput` if `path` is not a valid path;
- * - `PermissionDenied` or `ServiceUnavailable` if the directory cannot be used;
+ * - `InvalidInput` if `path` is not a valid path, or if the package for its object storage is not installed;
+ * - `PermissionDenied` or `ServiceUnavailable` if the directory or bucket cannot be used;
+ * - `Unsupported` if the store accepts a second conditional write to a key;
  * - `Internal` if the log is damaged.
  *
  * ```js
@@ -95,10 +98,7 @@ export async function connect(
     clock = systemClock,
     signal,
   } = options
-  const writesNothing = readOnly && options.sharing?.pins !== true
-  const store = options.store ?? (await openStore(path, { create, readOnly: writesNothing, clock }))
-  // Test only stores of the caller: Sheaf's own stores test themselves when they are opened, or need no test.
-  if (options.store !== undefined && !readOnly) await selfTest(store, clock, signal)
+  const store = await openStore(path, options, clock)
   const location = store instanceof FileStore ? resolve(path) : path
   const { onWarning: warn = emitWarning, onMaintenance: report = () => {} } = options
   if (store instanceof FileStore) warnOfNetwork(location, warn)
@@ -178,18 +178,22 @@ function warnOfNetwork(root: string, warn: (message: string, cause: unknown) => 
   warn(message, new Error('use the root on one machine only, or serve it over HTTP from there'))
 }
 
-async function openStore(
-  path: string,
-  options: { readonly create: boolean; readonly readOnly: boolean; readonly clock: Clock },
-): Promise<BlobStore> {
-  checkRootPath(path)
-  if (path.startsWith('memory://')) return MemoryStore.open(path)
-  if (/^[a-z][a-z0-9+.-]+:\/\//i.test(path)) {
-    throw invalidInput(`paths like ${quote(path)} are not supported`, {
-      hint: /^https?:/i.test(path)
-        ? 'use connectHttp of sheaf/http for a server'
-        : 'use a local directory or memory://',
+/** Return the store of the root. Tests stores of the caller and stores in object storage, if they are written. */
+async function openStore(path: string, options: ConnectOptions, clock: Clock): Promise<BlobStore> {
+  const { create = true, readOnly = false, storage } = options
+  if (options.store === undefined) checkRootPath(path)
+  const isRemote = options.store === undefined && !path.startsWith('memory://') && isInObjectStorage(path)
+  if (storage !== undefined && !isRemote) {
+    throw invalidInput('the option storage has no effect, because the root is not in object storage', {
+      hint: 'use a path such as s3://bucket/prefix without the option store',
     })
   }
-  return FileStore.open(path, options)
+  if (options.store === undefined && !isRemote) {
+    if (path.startsWith('memory://')) return MemoryStore.open(path)
+    const writesNothing = readOnly && options.sharing?.pins !== true
+    return FileStore.open(path, { create, readOnly: writesNothing, clock })
+  }
+  const store = options.store ?? (await openObjectStorage(path, storage))
+  if (!readOnly) await selfTest(store, clock, options.signal)
+  return store
 }
