@@ -14,7 +14,7 @@ const [command, ...args] = process.argv.slice(2)
 const installOptions = ['--no-audit', '--no-fund', '--loglevel=error']
 /**
  * Return the npm arguments that install the packages of a folder exactly as its lock file says. `npm ci` refuses the
- * lock files of the benches and of the peer tests, because these lack optional packages of some platforms. So other
+ * lock files of the benches, of the peer tests and of the tests of stores, because these lack optional packages of some platforms. So other
  * folders use `npm install`.
  */
 const installCommand = folder => (folder === root ? ['ci'] : ['install', '--no-save'])
@@ -124,6 +124,21 @@ function testPeers(options) {
   console.log(`peers: ${clients.length} clients tested, 0 skipped`)
 }
 
+/**
+ * Run the tests with servers of object storage, whose packages and programs are in a separate folder. The tests of a
+ * server are skipped if it cannot be installed.
+ */
+function testStores(options) {
+  const folder = join(root, 'test', 'stores')
+  if (install(folder, 'servers and clients of object storage', '--fetch-retries=1') !== 0) {
+    console.log('stores: skipped, because the clients cannot be installed on this machine')
+    return
+  }
+  run(process.execPath, [join(folder, 'install-servers.mjs')])
+  run(process.execPath, [entryOf('tsc'), '-p', folder])
+  run(process.execPath, [entryOf('vitest'), 'run', '--config', join(folder, 'vitest.config.ts'), ...options])
+}
+
 /** Tests that measure the recall of vector indexes on data of full size. They take minutes. */
 const recallTests = ['test/indexes/vector/recall.test.ts', 'test/indexes/vector/filtered-recall.test.ts']
 
@@ -194,12 +209,18 @@ switch (command) {
     await lintEnds()
     run(process.execPath, ['dist/scripts/map.js'])
     run(process.execPath, [entryOf('vitest'), 'run', ...args])
-    console.log('further tests: npm run test:peers (real clients), npm run test:long (more seeds)')
+    console.log(
+      'further tests: npm run test:peers (real clients), npm run test:stores (object storage), npm run test:long (more seeds)',
+    )
     break
   }
   case 'test:peers':
     build()
     testPeers(args)
+    break
+  case 'test:stores':
+    build()
+    testStores(args)
     break
   case 'test:long':
     build()
@@ -226,7 +247,7 @@ switch (command) {
     break
   default:
     console.error(
-      `the command ${JSON.stringify(command)} does not exist. Commands: build, start, test, test:peers, test:long, story, map, bench, bench:compare`,
+      `the command ${JSON.stringify(command)} does not exist. Commands: build, start, test, test:peers, test:stores, test:long, story, map, bench, bench:compare`,
     )
     process.exit(2)
 }

@@ -1,0 +1,17 @@
+/** Finds the servers that are Go programs. */
+import { existsSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const folder = join(dirname(fileURLToPath(import.meta.url)), '.servers')
+
+/** By the name of the program: the module that `go install` builds. */
+export const goServers = {
+  minio: 'github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c',
+}
+
+/** Return the path of a program in `.servers/` or on the PATH, or null. */
+export function findServer(name) {
+  const folders = [folder, ...(process.env.PATH ?? '').split(delimiter)]
+  return folders.map(each => join(each, name)).find(path => existsSync(path)) ?? null
+}

@@ -1,0 +1,89 @@
+/** Starts, kills and restarts servers of object storage. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** How to run a server. */
+export interface Program {
+  readonly command: string
+  readonly args: (port: number, folder: string) => readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** A server in a process of its own, with a port and a folder that it keeps over restarts. */
+export class Server {
+  readonly port: number
+  readonly #folder: string
+  readonly #program: Program
+  #child: ChildProcess | null = null
+
+  private constructor(program: Program, port: number, folder: string) {
+    this.#program = program
+    this.port = port
+    this.#folder = folder
+  }
+
+  static async start(program: Program): Promise<Server> {
+    const folder = mkdtempSync(join(tmpdir(), 'sheaf-server-'))
+    const server = new Server(program, await freePort(), folder)
+    await server.run()
+    return server
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`
+  }
+
+  /** Start the process, and wait until it answers requests. */
+  async run(): Promise<void> {
+    const { command, args, env } = this.#program
+    const child = spawn(command, args(this.port, this.#folder), {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    this.#child = child
+    let output = ''
+    child.stderr.on('data', data => {
+      output = (output + data).slice(-2000)
+    })
+    for (const end = Date.now() + 60_000; !(await this.#answers()); ) {
+      if (child.exitCode !== null || Date.now() > end) throw new Error(`${command} did not start: ${output}`)
+      await new Promise(resolve => setTimeout(resolve, 100))
+    }
+  }
+
+  /** End the process at once, as a crash does. */
+  async kill(): Promise<void> {
+    const child = this.#child
+    this.#child = null
+    if (child === null || child.exitCode !== null) return
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  }
+
+  /** End the process, and delete its folder. */
+  async stop(): Promise<void> {
+    await this.kill()
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  async #answers(): Promise<boolean> {
+    try {
+      const { status } = await fetch(this.url)
+      return status < 500
+    } catch {
+      return false
+    }
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  return port
+}
