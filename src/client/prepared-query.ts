@@ -26,7 +26,7 @@ export type ReadDirectly = (
   values: Parameters,
   options: RowsOptions,
   most?: number,
-) => object[] | null | undefined
+) => MaybePromise<object[]> | null | undefined
 
 /**
  * A query whose values are given when it runs. `R` is the type of its rows, `P` the type of the values: an array for `?`
@@ -57,8 +57,7 @@ export class PreparedQuery<out R extends object, in P extends Parameters> {
   ): Promise<RowsAs<S, O>[]>
   async all(values: P, options: RowsOptions = {}): Promise<object[]> {
     const rows = this.#directly(values, parse(rowsShape, options, 'all'))
-    if (rows != null) return rows
-    return whenResolved(this.#queryWith('all', values), query => query.toArray(options))
+    return rows ?? whenResolved(this.#queryWith('all', values), query => query.toArray(options))
   }
 
   /** Run the query with these values, and return the first row, or null if there is none. */
@@ -70,7 +69,7 @@ export class PreparedQuery<out R extends object, in P extends Parameters> {
   ): Promise<RowsAs<S, O> | null>
   async first(values: P, options: RowsOptions = {}): Promise<object | null> {
     const rows = this.#directly(values, parse(rowsShape, options, 'first'), 1)
-    if (rows != null) return rows[0] ?? null
+    if (rows != null) return (await rows)[0] ?? null
     return whenResolved(this.#queryWith('first', values), query => query.first(options))
   }
 

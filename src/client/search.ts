@@ -15,7 +15,7 @@ import {
   type Operations,
   type Request,
 } from '../protocol/calls.js'
-import { type DirectRead, directReadsOf } from '../protocol/direct-reads.js'
+import { type DirectRead, directReadsOf, searchLimit } from '../protocol/direct-reads.js'
 import type { Parameters } from '../protocol/parameters.js'
 import { parse } from '../protocol/parse.js'
 import { queryRequest } from '../protocol/query-shapes.js'
@@ -83,9 +83,6 @@ const noSteps: ClientSteps = { int64: undefined, fuse: undefined, own: noSql }
 export function stepsWith(int64: ConnectionInt64): ClientSteps {
   return int64 === undefined ? noSteps : { ...noSteps, int64 }
 }
-
-/** Default limit of a search by vector or text, like in LanceDB. With groups or distinct rows there is no default. */
-const defaultLimit = 10
 
 /** Default of `BatchesOptions.rows`. */
 const batchRows = 8 * 1024
@@ -552,8 +549,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   async first(given: RowsOptions = {}): Promise<object | null> {
     const options = withInt64(parse(rowsShape, given, 'first'), this.#steps.int64)
     const rows = this.#directRead()?.rows(this.#request.parameters, this.#request, options, 1)
-    const [row = null] = rows ?? (await this.limit(Math.min(1, this.#request.k ?? 1)).toArray(options))
-    return row
+    return (await (rows ?? this.limit(this.#request.k === 0 ? 0 : 1).toArray(options)))[0] ?? null
   }
 
   /** Return a reader of the rows that needs no request. Null or undefined: the query must be sent as a request. */
@@ -740,7 +736,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     const isSearch = vector !== null || full_text_query !== undefined
     const isUnlimited = !isSearch || distinct === true || isOfGroups(this.#request)
     return whenResolved(isUnlimited, unlimited => {
-      const { k = unlimited ? Number.MAX_SAFE_INTEGER : defaultLimit } = this.#request
+      const { k = unlimited ? Number.MAX_SAFE_INTEGER : searchLimit } = this.#request
       const request = Object.assign({}, this.#request, { vector, k })
       const { own } = this.#steps
       if (own.length === 0) return request

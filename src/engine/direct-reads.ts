@@ -1,28 +1,26 @@
 /**
- * Reads rows by key without a request, for clients in this process. The filter of a query is parsed once. Its column, the
- * index and the parts of the rows are found once per version. Each read checks that the version is the newest.
+ * Reads rows by key or by a text without a request, for clients in this process. The filter of a query is parsed once. Its
+ * column, the index and the parts of the rows are found once per version. Each read checks that the version is the newest.
  */
-import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
-import type { CatalogState } from '../catalog/state.js'
 import type { DirectQuery, DirectRead, DirectReads } from '../protocol/direct-reads.js'
 import { type KeyCondition, keysFor } from '../query/key-condition.js'
 import { KeyRows } from '../query/key-rows.js'
 import type { Engine } from '../root/engine.js'
-import { knownReader } from '../root/open-table.js'
 import type { TableReader } from '../table/table-reader.js'
+import { TextRead } from './direct-texts.js'
 import { keyConditionIn } from './key-conditions.js'
+import { VersionInMemory } from './version-in-memory.js'
 
 /** Maximum number of query forms that are kept. */
 const formsMax = 256
 /** The fields of queries that direct reads take into account. */
-const known: ReadonlySet<string> = new Set([
-  'id',
-  'version',
-  'filter',
-  'parameters',
-  'columns',
-  'k',
-  'offset',
+const common = ['id', 'version', 'columns', 'k', 'offset']
+const fieldsByKey: ReadonlySet<string> = new Set([...common, 'filter', 'parameters'])
+const fieldsByText: ReadonlySet<string> = new Set([
+  ...common,
+  'full_text_query',
+  'fast_search',
+  'require_index',
 ])
 
 /** The direct reads of a root. */
@@ -36,41 +34,50 @@ export class EngineReads implements DirectReads {
   }
 
   prepare(query: DirectQuery, table?: string): DirectRead | null {
-    const { filter, columns } = query
+    const { filter, columns, full_text_query } = query
+    const isByText = full_text_query !== undefined
+    const known = isByText ? fieldsByText : fieldsByKey
     for (const name in query) if (!known.has(name)) return null
-    if (filter === undefined || (columns !== undefined && !('column_names' in columns))) return null
-    const key = `${table ?? JSON.stringify(query.id)}/${query.version}/${JSON.stringify(columns)}/${filter}`
+    if (columns !== undefined && !('column_names' in columns)) return null
+    const form = `${table ?? JSON.stringify(query.id)}/${query.version}/${JSON.stringify(columns)}`
+    if (isByText) return this.#textRead(form, query, table)
+    if (filter === undefined) return null
+    const key = `${form}/${filter}`
     const kept = this.#reads.get(key)
     if (kept !== undefined) return kept
     const condition = keyConditionIn(filter)
     if (condition === null) return null
     const read = new KeyRead(this.#engine, query, table, condition)
-    if (condition.parameter === null) return read
+    if (condition.parameter !== null) this.#keep(key, read)
+    return read
+  }
+
+  #textRead(form: string, query: DirectQuery, table: string | undefined): DirectRead {
+    let read = this.#reads.get(form)
+    if (read === undefined) {
+      read = new TextRead(this.#engine, query, table)
+      this.#keep(form, read)
+    }
+    return read
+  }
+
+  #keep(key: string, read: DirectRead): void {
     if (this.#reads.size === formsMax) this.#reads.delete(this.#reads.keys().next().value!)
     this.#reads.set(key, read)
-    return read
   }
 }
 
 /** Reads rows by one condition on a key. */
 class KeyRead implements DirectRead {
-  readonly #engine: Engine
-  readonly #id: readonly string[]
-  readonly #version: number | undefined
-  readonly #table: string | undefined
+  readonly #version: VersionInMemory
   readonly #condition: KeyCondition
   readonly #names: readonly string[] | null
-  /** The state in which the version was found. */
-  #state: CatalogState | null = null
   #reader: TableReader | null = null
   /** The rows of the version of `#reader`. Null: they cannot be read directly, or not yet. */
   #rows: KeyRows | null = null
 
   constructor(engine: Engine, query: DirectQuery, table: string | undefined, condition: KeyCondition) {
-    this.#engine = engine
-    this.#id = query.id
-    this.#version = query.version
-    this.#table = table
+    this.#version = new VersionInMemory(engine, query, table)
     this.#condition = condition
     this.#names = query.columns?.column_names ?? null
   }
@@ -101,18 +108,13 @@ class KeyRead implements DirectRead {
 
   /** Return the rows of the version to read. Null: the version or its rows are not in memory. */
   #newest(): KeyRows | null {
-    const state = this.#engine.root.current?.() ?? null
-    if (state === null) return null
-    if (state !== this.#state) {
-      const head = findTable(state, this.#id, this.#table)
-      checkRows(head)
-      const reader = knownReader(this.#engine, head, versionOf(head, this.#version))
-      if (reader === null) return null
-      if (reader !== this.#reader) this.#rows = null
-      this.#reader = reader
-      this.#state = state
+    const open = this.#version.find()
+    if (open === null) return null
+    if (open.reader !== this.#reader) {
+      this.#reader = open.reader
+      this.#rows = null
     }
-    this.#rows ??= KeyRows.of(this.#reader!, this.#condition.column, this.#names)
+    this.#rows ??= KeyRows.of(open.reader, this.#condition.column, this.#names)
     return this.#rows
   }
 }

@@ -159,7 +159,10 @@ async function openVersions(
  * Return the text indexes whose build is queued or running. Replacements of existing indexes are left out, because
  * queries use the old index until the build ends.
  */
-function textIndexesInBuild(state: CatalogState, { head, layout, reader }: OpenTable): readonly TextIndex[] {
+export function textIndexesInBuild(
+  state: CatalogState,
+  { head, layout, reader }: OpenTable,
+): readonly TextIndex[] {
   return openBuilds(state.jobs, head.uuid).flatMap(({ spec: { name, field, text } }) => {
     const chain = text === undefined ? null : findFieldById(layout.schema, field)
     if (chain === null || !holdsText(typeOf(chain.at(-1)!))) return []

@@ -26,7 +26,7 @@ import { readParameters } from '../protocol/parameters.js'
 import { keysFor, soleParameter } from '../query/key-condition.js'
 import { commit, type Decision, requirementsOf } from '../root/commit.js'
 import type { Engine } from '../root/engine.js'
-import { knownReader } from '../root/open-table.js'
+import { knownVersion } from '../root/open-table.js'
 import type { TableReader } from '../table/table-reader.js'
 import { changedRow } from '../write/build-change.js'
 import { isMaintained } from '../write/definitions.js'
@@ -302,7 +302,7 @@ const backMax = 16
  */
 function newestReader(engine: Engine, head: TableHead): TableReader | null {
   for (let version = head.mark; version > head.mark - backMax; version--) {
-    const reader = knownReader(engine, head, version)
+    const reader = knownVersion(engine, head, version)?.reader ?? null
     if (reader !== null) return reader
   }
   return null

@@ -4,15 +4,14 @@
  */
 
 import type { DataType } from '../arrow/types.js'
-import { type ReadOptions, setOwn, valueAt } from '../arrow/values.js'
+import type { ReadOptions } from '../arrow/values.js'
 import type { Key } from '../indexes/scalar/place-of.js'
 import type { TableField } from '../manifest/table-schema.js'
 import { valueType } from '../sql/values/types.js'
 import type { InlineRows } from '../table/inline-keys.js'
 import type { FoundRows, IndexReader } from '../table/table-index.js'
 import type { PartInMemory, TableReader } from '../table/table-reader.js'
-
-type RowObject = Record<string, unknown>
+import { type RowObject, RowsInMemory } from './rows-in-memory.js'
 
 /** Factor that joins the position of a fragment and the offset of a row into one number. */
 const offsetsMax = 2 ** 32
@@ -28,13 +27,9 @@ export class KeyRows {
   /** The type of the keys. */
   readonly type: DataType
   readonly #reader: TableReader
-  readonly #fields: readonly TableField[]
+  readonly #stored: RowsInMemory
   readonly #index: IndexReader
   readonly #inline: InlineRows
-  /** By column: the options with which its values are read. */
-  #options: readonly (ReadOptions & { readonly name: string })[] = []
-  /** The parts of the fragments that were read, by position of the fragment. */
-  readonly #parts = new Map<number, readonly PartInMemory[]>()
 
   private constructor(
     reader: TableReader,
@@ -45,7 +40,7 @@ export class KeyRows {
   ) {
     this.type = type
     this.#reader = reader
-    this.#fields = fields
+    this.#stored = new RowsInMemory(reader, fields)
     this.#index = index
     this.#inline = inline
   }
@@ -78,7 +73,7 @@ export class KeyRows {
   rows(keys: readonly Key[], offset: number, limit: number, options: ReadOptions): RowObject[] | null {
     const found = this.#find(keys)
     if (found === null) return null
-    this.#setOptions(options)
+    this.#stored.setOptions(options)
     const rows: RowObject[] = []
     let skip = offset
     for (let i = 0; i < found.length && rows.length < limit; i++) {
@@ -139,34 +134,19 @@ export class KeyRows {
   }
 
   #partOf(address: number): PartInMemory | null {
-    const position = Math.floor(address / offsetsMax)
-    let parts = this.#parts.get(position)
-    if (parts === undefined) {
-      const found = this.#reader.inMemory(this.#reader.layout.fragments[position]!, this.#fields)
-      if (found === null) return null
-      parts = found
-      this.#parts.set(position, parts)
-    }
+    const fragment = this.#reader.layout.fragments[Math.floor(address / offsetsMax)]!
+    const parts = this.#stored.partsOf(fragment)
+    if (parts === null) return null
     const offset = address % offsetsMax
     for (let i = parts.length - 1; i > 0; i--) if (parts[i]!.part.first <= offset) return parts[i]!
     return parts[0] ?? null
   }
 
   #rowOf(part: PartInMemory, row: number): RowObject | null {
+    const columns = this.#stored.columnsOf(part)
+    if (columns === null) return null
     const object: RowObject = {}
-    for (let i = 0; i < this.#fields.length; i++) {
-      const column = part.column(i)
-      if (column === null) return null
-      const options = this.#options[i]!
-      setOwn(object, options.name, valueAt(column, row, options))
-    }
+    for (let i = 0; i < columns.length; i++) this.#stored.read(object, columns, i, row)
     return object
-  }
-
-  /** Set the options of all columns, unless they are those of the last call. */
-  #setOptions({ int64, vectors }: ReadOptions): void {
-    const [first] = this.#options
-    if (first !== undefined && first.int64 === int64 && first.vectors === vectors) return
-    this.#options = this.#fields.map(({ name }) => ({ int64, vectors, name }))
   }
 }

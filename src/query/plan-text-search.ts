@@ -49,7 +49,7 @@ const boostMax = 1e9
  * version, then the indexes that are being built. Throws `ColumnNotFound` or `InvalidInput`.
  */
 export function planTextSearch(
-  request: QueryRequest,
+  request: Pick<QueryRequest, 'full_text_query' | 'fast_search' | 'require_index'>,
   schema: TableSchema,
   indexes: readonly TextIndex[],
   open: OpenAnalyzer,
@@ -240,7 +240,12 @@ function isSame(a: readonly string[], b: readonly string[]): boolean {
   return a.join('\0') === b.join('\0')
 }
 
+/** Maximum number of tokens for which comparing all of them is faster than a map. */
+const fewTokens = 8
+
 function counted(tokens: readonly Token[]): readonly QueryTerm[] {
+  const isNew = ({ term }: Token, i: number) => tokens.findIndex(other => other.term === term) === i
+  if (tokens.length <= fewTokens && tokens.every(isNew)) return tokens.map(({ term }) => ({ term, count: 1 }))
   const counts = new Map<string, { readonly term: string; count: number }>()
   for (const { term } of tokens) {
     const known = counts.get(term)

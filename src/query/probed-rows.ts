@@ -149,9 +149,14 @@ const covers = new WeakMap<Covering, PartialCover>()
 
 type Covering = Pick<IndexReader, 'covered'>
 
+/** Return the coverage of an index if it was computed before. */
+export function knownCover(index: Covering): PartialCover | undefined {
+  return covers.get(index)
+}
+
 /** Return the coverage of an index. */
 export function* partialCover(index: Covering, { layout }: TableReader, pacer: Pacer): Task<PartialCover> {
-  const known = covers.get(index)
+  const known = knownCover(index)
   if (known !== undefined) return known
   const partial = new Map<Fragment, RowSet>()
   for (const fragment of layout.fragments) {

@@ -29,6 +29,7 @@ import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import { type MaybePromise, runTask, type Task, wait } from '../primitives/task.js'
 import type { BoundExpression } from '../sql/bound-expression.js'
+import type { Part } from '../table/table-reader.js'
 import { mergeHits, Parts, type RankedHits, type RowHits, ranked, searchColumns } from './hits.js'
 import { passingParts } from './search-exact.js'
 import type { RowSource } from './source.js'
@@ -50,6 +51,8 @@ import { distanceFor, type TextLeaf, wantedTerms } from './wanted-terms.js'
 
 /** Maximum number of rows for which insertion sort is faster than `sort()`. */
 const fewRows = 32
+/** Maximum number of terms that are looked up without a pause. */
+const fewTerms = 64
 /** Number of rows that are ranked between two checks whether to let the event loop run. */
 const rankedAtOnce = 8192
 
@@ -89,29 +92,26 @@ class TextRun {
 
   *hits(filter: BoundExpression | null, limit: number): Task<RowHits> {
     if (limit === 0) return yield* this.#ranked(noPlaces, 0)
-    const passing = yield* this.#passing(filter)
-    for (const [number, column] of this.#search.columns.entries()) {
-      const { fast } = this.#search
-      const units = yield* unitsOf(
-        column,
-        () => wantedTerms(this.#search.query, number),
-        passing,
-        fast,
-        this.#source,
-        this.#pacer,
-      )
-      const docs = units.reduce((sum, { live }) => sum + live.docs, 0)
-      const tokens = units.reduce((sum, { live }) => sum + live.tokens, 0)
+    const isWhole = filter === null && this.#source.difference === null
+    const passing = isWhole ? null : yield* this.#passing(filter)
+    const { columns, query, fast } = this.#search
+    for (let number = 0; number < columns.length; number++) {
+      const wanted = () => wantedTerms(query, number)
+      const units = yield* unitsOf(columns[number]!, wanted, passing, fast, this.#source, this.#pacer)
+      let docs = 0
+      let tokens = 0
+      for (const { live } of units) {
+        docs += live.docs
+        tokens += live.tokens
+      }
       this.#columns.push({ units, docs, corpus: { averageLength: Math.max(1, tokens) / Math.max(1, docs) } })
     }
-    const { query } = this.#search
     const rows = limit === Number.POSITIVE_INFINITY ? this.#all(query) : this.#best(query, limit)
     return yield* this.#ranked(yield* rows, limit)
   }
 
-  /** Return the rows that pass the filter. Null: all live rows. */
-  *#passing(filter: BoundExpression | null): Task<Passing | null> {
-    if (filter === null && this.#source.difference === null) return null
+  /** Return the rows that pass the filter and are not in the version to compare with. */
+  *#passing(filter: BoundExpression | null): Task<Passing> {
     const bits = new Map<Fragment, Bitset>()
     for (const each of passingParts(this.#source, filter, [], this.#pacer)) {
       if (each instanceof Promise) {
@@ -130,49 +130,51 @@ class TextRun {
    * Return a superset of the best `limit` matches of a node. It includes all rows with the same score as the last of
    * them, because the caller sorts these by row id.
    */
-  *#best(node: TextNode, limit: number): Task<ScoredPlaces> {
+  #best(node: TextNode, limit: number): Task<ScoredPlaces> {
     switch (node.kind) {
       case 'match':
       case 'phrase':
-        return yield* this.#found(node, limit)
-      case 'best': {
+        return this.#found(node, limit)
+      case 'best':
         // A row's score is the best score of all nodes. So one of the best rows is also among the best rows of the node
         // with its score.
-        let best = noPlaces
-        for (const each of node.of)
-          best = yield* this.#mixed(best, yield* this.#best(each, limit), mixings.best)
-        return best
-      }
+        return this.#bestOf(node.of, each => this.#best(each, limit))
       default:
-        return yield* this.#all(node)
+        return this.#all(node)
     }
   }
 
   /** Return all matches of a node. */
-  *#all(node: TextNode): Task<ScoredPlaces> {
+  #all(node: TextNode): Task<ScoredPlaces> {
     switch (node.kind) {
       case 'match':
       case 'phrase':
-        return yield* this.#found(node, null)
-      case 'best': {
-        let rows = noPlaces
-        for (const each of node.of) rows = yield* this.#mixed(rows, yield* this.#all(each), mixings.best)
-        return rows
-      }
-      case 'boost': {
-        const positive = yield* this.#all(node.positive)
-        return yield* this.#mixed(positive, yield* this.#all(node.negative), lowered(node.negativeBoost))
-      }
-      case 'boolean': {
-        const { must, mustNot, should } = node
-        let rows = must.length > 0 ? yield* this.#all(must[0]!) : noPlaces
-        for (const each of must.slice(1)) rows = yield* this.#mixed(rows, yield* this.#all(each), mixings.all)
-        const added = must.length > 0 ? mixings.raised : mixings.any
-        for (const each of should) rows = yield* this.#mixed(rows, yield* this.#all(each), added)
-        for (const each of mustNot) rows = yield* this.#mixed(rows, yield* this.#all(each), mixings.without)
-        return rows
-      }
+        return this.#found(node, null)
+      case 'best':
+        return this.#bestOf(node.of, each => this.#all(each))
+      default:
+        return this.#combined(node)
     }
+  }
+
+  *#bestOf(nodes: readonly TextNode[], rowsOf: (node: TextNode) => Task<ScoredPlaces>): Task<ScoredPlaces> {
+    let rows = noPlaces
+    for (const each of nodes) rows = yield* this.#mixed(rows, yield* rowsOf(each), mixings.best)
+    return rows
+  }
+
+  *#combined(node: Extract<TextNode, { kind: 'boost' | 'boolean' }>): Task<ScoredPlaces> {
+    if (node.kind === 'boost') {
+      const positive = yield* this.#all(node.positive)
+      return yield* this.#mixed(positive, yield* this.#all(node.negative), lowered(node.negativeBoost))
+    }
+    const { must, mustNot, should } = node
+    let rows = must.length > 0 ? yield* this.#all(must[0]!) : noPlaces
+    for (const each of must.slice(1)) rows = yield* this.#mixed(rows, yield* this.#all(each), mixings.all)
+    const added = must.length > 0 ? mixings.raised : mixings.any
+    for (const each of should) rows = yield* this.#mixed(rows, yield* this.#all(each), added)
+    for (const each of mustNot) rows = yield* this.#mixed(rows, yield* this.#all(each), mixings.without)
+    return rows
   }
 
   *#mixed(a: ScoredPlaces, b: ScoredPlaces, mixing: Mixing): Task<ScoredPlaces> {
@@ -184,8 +186,8 @@ class TextRun {
   /** Return the best `limit` matches of a leaf and rows with the same score. Null: all matches. */
   *#found(leaf: TextLeaf, limit: number | null): Task<ScoredPlaces> {
     const { units, corpus } = this.#columns[leaf.column]!
-    const query = yield* this.#weighted(leaf)
-    if (query === null) return noPlaces
+    if (leaf.terms.length === 0 && (leaf.kind === 'phrase' || leaf.prefix === null)) return noPlaces
+    const query = isExact(leaf) ? this.#exact(leaf) : yield* this.#expanded(leaf as MatchNode)
     const lists: ScoredPlaces[] = []
     let floor = -Infinity
     for (const unit of units) {
@@ -199,14 +201,14 @@ class TextRun {
       // `limit` rows have at least this score, so rows of later units with a lower score are not needed.
       if (limit !== null && found.scores.length >= limit) floor = Math.max(floor, found.scores[limit - 1]!)
       const { ordinals, scores } = limit === null ? found : byOrdinal(found, unit.isById ? limit : Infinity)
-      lists.push({ places: yield* unit.places(ordinals), scores })
+      const places = unit.places(ordinals)
+      lists.push({ places: places instanceof Promise ? yield* wait(places) : places, scores })
     }
     return lists.length === 0 ? noPlaces : joined(lists)
   }
 
-  /** Return the terms of a leaf with their weights. Null: the leaf has no terms, so no row matches. */
-  *#weighted(leaf: TextLeaf): Task<SegmentQuery | null> {
-    if (leaf.terms.length === 0 && (leaf.kind === 'phrase' || leaf.prefix === null)) return null
+  /** Return the terms of a leaf that stand only for themselves, with their weights. */
+  #exact(leaf: TextLeaf): SegmentQuery {
     if (leaf.kind === 'phrase') {
       const terms = leaf.terms.map(({ term, offset }) => ({
         term,
@@ -215,6 +217,15 @@ class TextRun {
       }))
       return { kind: 'phrase', terms, slop: leaf.slop }
     }
+    const { all, boost } = leaf
+    const groups = leaf.terms.map(({ term, count }) => [
+      { term, weight: count * boost * this.#maxScore(leaf, term) },
+    ])
+    return { kind: 'terms', groups, all }
+  }
+
+  /** Return the terms of a leaf, and the terms for which fuzzy words and a prefix stand, with their weights. */
+  *#expanded(leaf: MatchNode): Task<SegmentQuery> {
     const { all, boost, prefix } = leaf
     const groups: (WeightedTerm | WeightedUnion)[][] = []
     for (const { term, count } of leaf.terms) {
@@ -257,11 +268,9 @@ class TextRun {
 
   /** Return the maximum score that a row can get for one term. */
   #maxScore(leaf: TextLeaf, term: string): number {
-    const { units } = this.#columns[leaf.column]!
-    return this.#maxScoreOf(
-      leaf,
-      units.reduce((sum, { segment }) => sum + (segment.find(term)?.docs ?? 0), 0),
-    )
+    let having = 0
+    for (const { segment } of this.#columns[leaf.column]!.units) having += segment.find(term)?.docs ?? 0
+    return this.#maxScoreOf(leaf, having)
   }
 
   /** Return the maximum score that a row can get for a term that `having` rows contain. */
@@ -290,11 +299,12 @@ class TextRun {
     for (let from = 0; from < places.length; ) {
       if (places[from]! >= end) {
         const fragment = reader.layout.fragments[fragmentOf(places[from]!)]!
-        const ids = yield* wait(reader.rowIds(fragment, this.#pacer.signal))
-        const all = yield* wait(reader.partsOf(fragment, this.#pacer.signal))
+        const ids = reader.rowIds(fragment, this.#pacer.signal)
+        const known = ids instanceof Promise ? yield* wait(ids) : ids
+        const all = reader.partsOf(fragment, this.#pacer.signal)
         const offset = offsetOf(places[from]!)
-        const part = all[partitionPoint(all.length, i => all[i]!.first <= offset) - 1]!
-        number = parts.add(part, ids)
+        const part = partWith(offset, all instanceof Promise ? yield* wait(all) : all)
+        number = parts.add(part, known)
         first = places[from]! - offset + part.first
         end = first + part.rows
       }
@@ -319,6 +329,18 @@ class TextRun {
     const computed = [{ name: searchColumns.score, values }]
     return { parts: parts.all, partOf: best.partOf, offsets: best.offsets, computed }
   }
+}
+
+/** Return the part of a fragment that has the row at `offset` of the fragment. */
+function partWith(offset: number, parts: readonly Part[]): Part {
+  return parts[partitionPoint(parts.length, i => parts[i]!.first <= offset) - 1]!
+}
+
+/** Return whether the terms of a leaf stand only for themselves, and are few enough to be looked up without a pause. */
+function isExact(leaf: TextLeaf): boolean {
+  return (
+    leaf.kind === 'phrase' || (leaf.fuzziness === 0 && leaf.prefix === null && leaf.terms.length <= fewTerms)
+  )
 }
 
 /** Return the first rows, at most `most`, sorted by ordinal. */

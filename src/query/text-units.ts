@@ -10,12 +10,12 @@ import { Bitset } from '../primitives/bitset.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
-import { type Task, type TaskStream, wait } from '../primitives/task.js'
+import { type MaybePromise, type Task, type TaskStream, wait, whenResolved } from '../primitives/task.js'
 import { columnAt } from '../sql/batch-columns.js'
 import { areById, type SegmentReader } from '../table/covered-segment.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import type { TextIndexReader } from '../table/text-index.js'
-import { partialCover } from './probed-rows.js'
+import { knownCover, partialCover } from './probed-rows.js'
 import type { RowSource } from './source.js'
 import type { TextColumn } from './text-plan.js'
 import { rowPlace } from './text-rows.js'
@@ -43,7 +43,7 @@ export interface TextUnit {
    */
   on<T>(work: Task<T>): Task<T>
   /** Return the positions of rows, as encoded by `rowPlace`. `ordinals` must be ascending. */
-  places(ordinals: Uint32Array): Task<Float64Array>
+  places(ordinals: Uint32Array): MaybePromise<Float64Array>
 }
 
 /**
@@ -61,9 +61,18 @@ export function* unitsOf(
   const { reader } = source
   const units: TextUnit[] = []
   const index = name === null ? null : reader.textIndexes.find(known => known.name === name)!
-  for (const segment of index?.segments ?? []) units.push(yield* indexed(segment, passing, source, pacer))
+  if (index !== null) {
+    for (const segment of index.segments) {
+      const opened = segment.open(pacer.signal)
+      units.push(
+        passing === null && segment.isWhole && !(opened instanceof Promise)
+          ? new IndexedUnit(segment, opened, opened.facts, null, reader, pacer.signal)
+          : yield* indexed(segment, opened, passing, source, pacer),
+      )
+    }
+  }
   if (fast) return units
-  const covered = yield* coverOf(index, source, pacer)
+  const covered = (index && knownCover(index)) ?? (yield* coverOf(index, source, pacer))
   if (covered.size === 0) return units
   const scan = new Scanned(path, covered, passing, source, pacer)
   const segment = yield* scan.segment(analyzer, wanted())
@@ -73,12 +82,13 @@ export function* unitsOf(
 
 function* indexed(
   segment: SegmentReader<TextSegment>,
+  opening: MaybePromise<TextSegment>,
   passing: Passing | null,
   { reader }: RowSource,
   pacer: Pacer,
 ): Task<TextUnit> {
   const { signal } = pacer
-  const opened = yield* wait(segment.open(signal))
+  const opened = yield* wait(opening)
   const alive = (yield* wait(segment.liveOrdinals(reader, signal)))?.bits ?? null
   const live = alive === null ? opened.facts : yield* liveTexts(segment, opened, alive, pacer)
   let allowed = alive
@@ -157,14 +167,16 @@ class IndexedUnit implements TextUnit {
     return this.#from.on(work, this.#signal)
   }
 
-  *places(ordinals: Uint32Array): Task<Float64Array> {
-    const places = new Float64Array(ordinals.length)
-    let count = 0
-    for (const { fragment, offsets } of yield* wait(this.#from.place(ordinals))) {
-      const number = this.#reader.positionOf(fragment.id)!
-      for (let i = 0; i < offsets.length; i++) places[count++] = rowPlace(number, offsets[i]!)
-    }
-    return places
+  places(ordinals: Uint32Array): MaybePromise<Float64Array> {
+    return whenResolved(this.#from.place(ordinals), placed => {
+      const places = new Float64Array(ordinals.length)
+      let count = 0
+      for (const { fragment, offsets } of placed) {
+        const number = this.#reader.positionOf(fragment.id)!
+        for (let i = 0; i < offsets.length; i++) places[count++] = rowPlace(number, offsets[i]!)
+      }
+      return places
+    })
   }
 }
 
@@ -290,7 +302,7 @@ class ScannedUnit implements TextUnit {
     return work
   }
 
-  *places(ordinals: Uint32Array): Task<Float64Array> {
+  places(ordinals: Uint32Array): Float64Array {
     const pieces = this.#pieces
     return Float64Array.from(ordinals, ordinal => {
       const number = partitionPoint(pieces.length, i => pieces[i]!.first <= ordinal) - 1

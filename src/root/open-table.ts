@@ -67,10 +67,11 @@ export async function readerOf(
   return { layout, reader: readerFor(source, location, layout) }
 }
 
-/** Return the reader of a version that exists in the catalog state from which `head` comes, if its manifest is in memory. */
-export function knownReader(engine: Engine, head: TableHead, version: number): TableReader | null {
+/** Open a version that exists in the catalog state from which `head` comes. Null: its manifest is not in memory. */
+export function knownVersion(engine: Engine, head: TableHead, version: number): OpenTable | null {
   const layout = engine.versions.layouts.known?.(head, version)
-  return layout === undefined ? null : readerFor(engine.source, head.location, layout)
+  if (layout === undefined) return null
+  return { head, version, layout, reader: readerFor(engine.source, head.location, layout) }
 }
 
 function readerFor(source: TableSource, location: string, layout: Layout): TableReader {

@@ -57,10 +57,11 @@ export class SegmentReader<S> {
   readonly rows: number
   /** The path of the segment's file. */
   readonly path: string
+  /** Whether all rows of the segment are live rows of the version. */
+  readonly isWhole: boolean
   readonly #version: IndexedVersion
   readonly #covered: CoveredSegment
   readonly #items: ReadonlyMap<number, readonly CoverItem[]>
-  readonly #isWhole: boolean
   readonly #open: OpenSegment<S>
   /** The number of live rows. Undefined until `liveOrdinals` has counted them. */
   #liveCount: number | undefined
@@ -75,7 +76,7 @@ export class SegmentReader<S> {
     this.#open = open
     this.#items = itemsByFragment(items)
     const left = items.reduce((sum, item) => sum + rowsOfItem(item), 0)
-    this.#isWhole = left === segment.rows && this.fragments.every(({ dead }) => dead.count === 0)
+    this.isWhole = left === segment.rows && this.fragments.every(({ dead }) => dead.count === 0)
   }
 
   /**
@@ -110,7 +111,7 @@ export class SegmentReader<S> {
 
   /** Return the ordinals of live rows, or null if all rows are live. `reader`: a table reader of the same version. */
   liveOrdinals(reader: LiveRowsReader, signal?: AbortSignal): MaybePromise<AllowedRows | null> {
-    if (this.#isWhole) return null
+    if (this.isWhole) return null
     const { source, layout } = this.#version
     const key = `${this.path}@${layout.version}`
     // Other callers may share this load, so the signal of this caller must not end it.
@@ -152,14 +153,12 @@ export class SegmentReader<S> {
     const { items } = this.#covered
     const placed: PlacedRows[] = []
     for (let from = 0, to: number; from < ordinals.length; from = to) {
-      // Find the first item of the row mapping whose end is greater than the next ordinal.
-      const next = partitionPoint(items.length, i => items[i]!.first + items[i]!.count <= ordinals[from]!)
-      const item = items[next]
+      const item = itemFrom(items, ordinals[from]!)
       if (item === undefined) break
       const end = item.first + item.count
       while (from < ordinals.length && ordinals[from]! < item.first) from++
       for (to = from; to < ordinals.length && ordinals[to]! < end; ) to++
-      const gone = yield* wait(this.#gone(item))
+      const gone = item.gone === undefined ? null : yield* wait(this.#gone(item))
       const offsets = new Uint32Array(to - from)
       let count = 0
       for (let i = from; i < to; i++) {
@@ -209,6 +208,11 @@ export function areById(
     next = fragment.ids.row0 + to
   }
   return true
+}
+
+/** Return the first item of a row mapping whose end is greater than `ordinal`. Undefined: there is none. */
+function itemFrom(items: readonly CoverItem[], ordinal: number): CoverItem | undefined {
+  return items[partitionPoint(items.length, i => items[i]!.first + items[i]!.count <= ordinal)]
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Reads pages of text index segments on demand, and caches them in the memory budget of the root. */
-import type { PageReader } from '../indexes/text/pages.js'
+import type { PageRange, PageReader } from '../indexes/text/pages.js'
 import { orAborted } from '../primitives/abort.js'
 import { readRange } from './data-file.js'
 import type { TableSource } from './table-source.js'
@@ -12,20 +12,23 @@ export function segmentPages(source: TableSource, path: string): PageReader {
   const { pages } = source
   /** Cache keys by page number. Keys are kept, because JavaScript hashes a string object only once. */
   const keys: string[] = []
+  // A function of its own, because a function with this closure would allocate memory at each call.
+  const load = (key: string, range: PageRange, signal: AbortSignal | undefined) => {
+    const loading = pages.get(
+      key,
+      async claim => {
+        claim(range.bytes)
+        return readRange(source, path, range)
+      },
+      path,
+    )
+    return loading instanceof Promise ? orAborted(loading, signal) : loading
+  }
   return {
     page(number, range, signal) {
-      keys[number] ??= `${path}/${number}`
-      const loading = pages.get(
-        keys[number],
-        async claim => {
-          claim(range.bytes)
-          return readRange(source, path, range)
-        },
-        path,
-      )
-      if (loading instanceof Promise) return orAborted(loading, signal)
       signal?.throwIfAborted()
-      return loading
+      keys[number] ??= `${path}/${number}`
+      return pages.peek(keys[number]) ?? load(keys[number], range, signal)
     },
   }
 }

@@ -8,7 +8,15 @@
 import { assert, corrupted } from '../../errors.js'
 import { ByteReader } from './byte-reader.js'
 import type { Numbers } from './narrow.js'
-import { blockDocs, packedWords, unpackAscending, unpackFromOne, widthOf } from './packed.js'
+import {
+  blockDocs,
+  packedNumber,
+  packedWords,
+  sumOfBits,
+  unpackAscending,
+  unpackFromOne,
+  widthOf,
+} from './packed.js'
 
 /** A byte range with the postings or the positions of a term. The bytes must not change. */
 export interface TermBytes {
@@ -130,9 +138,21 @@ export class PostingCursor {
   #isCounted = false
   readonly #postings: Postings
   readonly #buffer: BlockBuffer
-  /** The row of the loaded block whose positions begin at `#positionAt`. -1: the position is not known yet. */
-  #positionRow = -1
-  #positionAt = 0
+  /** The packed frequencies of the loaded block, unless it is the tail: their first word, and their width. */
+  #packedAt = 0
+  #packedWidth = 0
+  /** Whether the positions of the loaded block are found: the next four fields are valid. */
+  #arePositionsFound = false
+  /** Start of the positions of the loaded block. */
+  #positionsAt = 0
+  /** Whether each position of the loaded block takes one byte. */
+  #arePositionsBytes = false
+  /** A row of the loaded block, and the number of positions of the rows before it. */
+  #summedRow = 0
+  #summed = 0
+  /** A row of the loaded block, and the start of its positions. Used if positions take several bytes. */
+  #nextRow = 0
+  #nextAt = 0
 
   constructor(postings: Postings, buffer: BlockBuffer) {
     this.rows = postings.docs
@@ -178,10 +198,13 @@ export class PostingCursor {
     const before = block === 0 ? -1 : directory[entry - directoryNumbers]!
     const place = directory[entry + 3]!
     this.block = block
-    this.#positionRow = -1
+    this.#arePositionsFound = false
     if (blockDocs * (block + 1) <= this.rows) {
       this.count = blockDocs
-      unpackAscending(directory, place >>> widthBits, place & widthMask, before, docs)
+      const width = place & widthMask
+      unpackAscending(directory, place >>> widthBits, width, before, docs)
+      this.#packedAt = (place >>> widthBits) + packedWords(width)
+      this.#packedWidth = widthOf(directory[entry + 1]! - 1)
       this.#isCounted = false
     } else {
       this.count = this.rows - blockDocs * block
@@ -196,48 +219,97 @@ export class PostingCursor {
    */
   get frequencies(): Uint32Array {
     if (!this.#isCounted && this.block >= 0) {
-      const { directory, block } = this
-      const place = directory[directoryNumbers * block + 3]!
-      const at = (place >>> widthBits) + packedWords(place & widthMask)
-      unpackFromOne(directory, at, widthOf(this.mostFrequent(block) - 1), this.#frequencies)
+      unpackFromOne(this.directory, this.#packedAt, this.#packedWidth, this.#frequencies)
       this.#isCounted = true
     }
     return this.#frequencies
   }
 
+  /** Return the frequency of the term in row `i` of the loaded block. Does not decode the frequencies of other rows. */
+  frequencyAt(i: number): number {
+    return this.#isCounted
+      ? this.#frequencies[i]!
+      : packedNumber(this.directory, this.#packedAt, this.#packedWidth, i) + 1
+  }
+
   /**
-   * Return the positions of the term in row `i` of the block, ascending. Only the first `frequencies[i]` numbers are
-   * valid, and only until the next call. Calls with ascending `i` are fastest. Requires postings that were opened with
-   * positions.
+   * Return the positions of the term in row `i` of the block, ascending. Only the first `frequencyAt(i)` numbers are
+   * valid, and only until the next call. Requires postings that were opened with positions.
    */
   positions(i: number): Uint32Array {
-    const source = this.#postings.positions
-    assert(source !== null, 'the postings were read without positions')
-    const { bytes } = source
-    const { frequencies } = this
-    /** The offsets of the positions of all blocks except the first. */
-    const end = source.end - 4 * (this.blocks - 1)
-    if (this.#positionRow < 0 || i < this.#positionRow) {
-      this.#positionRow = 0
-      this.#positionAt = source.at + (this.block === 0 ? 0 : numberAt(bytes, end + 4 * (this.block - 1)))
-    }
-    let at = this.#positionAt
-    let skipped = 0
-    for (let row = this.#positionRow; row < i; row++) skipped += frequencies[row]!
-    for (; skipped > 0 && at < end; at++) if (bytes[at]! < 128) skipped--
-    const count = frequencies[i]!
-    if (end > bytes.length || end - at < count + skipped) throw damaged(this.#postings.owner)
+    if (!this.#arePositionsFound) this.#findPositions()
+    const { bytes } = this.#postings.positions!
+    const count = this.frequencyAt(i)
     if (this.#buffer.positions.length < count) this.#buffer.positions = new Uint32Array(2 * count)
     const { positions } = this.#buffer
     let position = 0
-    reader.at = at
+    if (this.#arePositionsBytes) {
+      const at = this.#positionsAt + this.#positionsBefore(i)
+      for (let k = 0; k < count; k++) {
+        position += bytes[at + k]!
+        positions[k] = position
+      }
+      return positions
+    }
+    reader.at = this.#skipTo(i, bytes)
     for (let k = 0; k < count; k++) {
       position += reader.next(bytes)
       positions[k] = position
     }
-    this.#positionRow = i + 1
-    this.#positionAt = reader.at
+    this.#nextRow = i + 1
+    this.#nextAt = reader.at
     return positions
+  }
+
+  /** Find the positions of the loaded block. */
+  #findPositions(): void {
+    const { positions, owner } = this.#postings
+    assert(positions !== null, 'the postings were read without positions')
+    const { bytes, at } = positions
+    const { count, block, blocks } = this
+    this.#summedRow = 0
+    this.#summed = 0
+    const total = this.#positionsBefore(count)
+    // The first rows are read first.
+    this.#summedRow = 0
+    this.#summed = 0
+    /** The offsets of the positions of all blocks except the first. */
+    const end = positions.end - 4 * (blocks - 1)
+    const start = block === 0 ? at : at + numberAt(bytes, end + 4 * (block - 1))
+    const stop = block === blocks - 1 ? end : at + numberAt(bytes, end + 4 * block)
+    if (!(total <= stop - start && stop <= bytes.length)) throw damaged(owner)
+    this.#positionsAt = start
+    this.#arePositionsBytes = total === stop - start
+    this.#nextRow = 0
+    this.#nextAt = start
+    this.#arePositionsFound = true
+  }
+
+  /** Return the number of positions of the rows of the loaded block before row `i`. */
+  #positionsBefore(i: number): number {
+    if (!this.#isCounted && this.#packedWidth <= 1) {
+      return this.#packedWidth === 0 ? i : i + sumOfBits(this.directory, this.#packedAt, i)
+    }
+    const { frequencies } = this
+    let row = this.#summedRow
+    let sum = this.#summed
+    for (; row < i; row++) sum += frequencies[row]!
+    while (row > i) sum -= frequencies[--row]!
+    this.#summedRow = row
+    this.#summed = sum
+    return sum
+  }
+
+  /** Return the start of the positions of row `i`. Calls with ascending `i` are fastest. */
+  #skipTo(i: number, bytes: Uint8Array): number {
+    if (i < this.#nextRow) {
+      this.#nextRow = 0
+      this.#nextAt = this.#positionsAt
+    }
+    let at = this.#nextAt
+    let skipped = this.#positionsBefore(i) - this.#positionsBefore(this.#nextRow)
+    for (; skipped > 0 && at < bytes.length; at++) if (bytes[at]! < 128) skipped--
+    return at
   }
 
   /** Load the tail of postings without a directory, and set their directory. */

@@ -2,7 +2,7 @@
 import { assert } from '../../../errors.js'
 import type { Bitset } from '../../../primitives/bitset.js'
 import type { Pacer } from '../../../primitives/pacer.js'
-import { type Task, wait } from '../../../primitives/task.js'
+import { type MaybePromise, type Task, wait } from '../../../primitives/task.js'
 import { checkRows, type Postings } from '../postings.js'
 import type { SegmentQuery, WeightedTerm, WeightedUnion } from '../query.js'
 import type { TermEntry, TextSegment } from '../segment.js'
@@ -43,43 +43,48 @@ export interface SegmentSearch {
 
 /** Number of terms that are looked up or opened between two checks of the clock. */
 const termsAtOnce = 64
+/** Maximum number of clauses that are sorted by insertion. */
+const fewClauses = 16
 
 /** Open a query. Return null if no row of the segment can match. */
 export function* openClauses(segment: TextSegment, query: SegmentQuery, pacer: Pacer): Task<Clauses | null> {
   assert(query.kind === 'terms' || segment.facts.positions, 'a phrase query needs a segment with positions')
-  const groups = query.kind === 'phrase' ? query.terms.map(term => [term]) : query.groups
-  const all = groups.length > 1 && (query.kind === 'phrase' || query.all)
-  const isPhrase = all && query.kind === 'phrase'
-  const terms: (WeightedTerm | WeightedUnion)[] = []
+  const { kind } = query
+  const count = kind === 'phrase' ? query.terms.length : query.groups.length
+  const all = count > 1 && (kind === 'phrase' || query.all)
+  const isPhrase = all && kind === 'phrase'
+  const weights: number[] = []
   const entries: (TermEntry | Postings)[] = []
-  /** For each group: the end of its terms in `terms`. */
+  /** For each group: the end of its terms in `entries`. */
   const ends: number[] = []
-  for (let g = 0; g < groups.length; g++) {
-    for (const term of groups[g]!) {
-      const entry = 'term' in term ? segment.find(term.term) : (term.postings.get(segment) ?? null)
-      if (entry === null) continue
-      terms.push(term)
-      entries.push(entry)
-    }
-    if (all && entries.length === (g === 0 ? 0 : ends[g - 1]!)) return null
+  const add = (term: WeightedTerm | WeightedUnion) => {
+    const entry = 'term' in term ? segment.find(term.term) : (term.postings.get(segment) ?? null)
+    if (entry === null) return
+    weights.push(term.weight)
+    entries.push(entry)
+  }
+  for (let g = 0; g < count; g++) {
+    if (kind === 'phrase') add(query.terms[g]!)
+    else for (const term of query.groups[g]!) add(term)
+    if (all && entries.length === (ends[g - 1] ?? 0)) return null
     ends.push(entries.length)
     if (g % termsAtOnce === termsAtOnce - 1 && pacer.due()) yield pacer.pause()
   }
-  if (terms.length === 0) return null
+  if (entries.length === 0) return null
   const scratch = takeScratch()
   const leaves: Leaf[] = []
   for (let from = 0; from < entries.length; from += termsAtOnce) {
-    const postings = readPostings(segment, entries.slice(from, from + termsAtOnce), isPhrase, pacer)
+    const to = Math.min(entries.length, from + termsAtOnce)
+    const postings = readPostings(segment, entries, from, to, isPhrase, pacer)
     for (const own of postings instanceof Promise ? yield* wait(postings) : postings) {
-      const leaf = new Leaf(terms[leaves.length]!.weight, own, scratch.block())
+      const leaf = new Leaf(weights[leaves.length]!, own, scratch.block())
       checkRows(leaf, own, segment)
       leaves.push(leaf)
     }
     if (entries.length > termsAtOnce && pacer.due()) yield pacer.pause()
   }
   if (!all) return { leaves, clauses: null, phrase: null, scratch }
-  const clauses = ends.map((end, g) => clauseOf(leaves.slice(g === 0 ? 0 : ends[g - 1]!, end)))
-  clauses.sort((a, b) => a.rows - b.rows)
+  const clauses = clausesOf(leaves, ends)
   return { leaves, clauses, phrase: isPhrase ? new Phrase(query, leaves) : null, scratch }
 }
 
@@ -87,20 +92,38 @@ export function* openClauses(segment: TextSegment, query: SegmentQuery, pacer: P
 function readPostings(
   segment: TextSegment,
   entries: readonly (TermEntry | Postings)[],
+  from: number,
+  to: number,
   positions: boolean,
   { signal }: Pacer,
 ): readonly Postings[] | Promise<readonly Postings[]> {
   let isRead = true
-  const postings = entries.map(entry => {
+  const postings: MaybePromise<Postings>[] = []
+  for (let i = from; i < to; i++) {
+    const entry = entries[i]!
     const own = 'number' in entry ? segment.postings(entry, positions, signal) : entry
     if (own instanceof Promise) isRead = false
-    return own
-  })
+    postings.push(own)
+  }
   return isRead ? (postings as readonly Postings[]) : Promise.all(postings)
 }
 
-function clauseOf(leaves: readonly Leaf[]): Clause {
-  let rows = 0
-  for (const leaf of leaves) rows += leaf.rows
-  return { leaves, rows }
+/** Return the clauses, the rarest first. `ends`: for each clause, the end of its terms in `leaves`. */
+function clausesOf(leaves: readonly Leaf[], ends: readonly number[]): readonly Clause[] {
+  const clauses: Clause[] = []
+  for (let g = 0, from = 0; g < ends.length; from = ends[g++]!) {
+    const own = leaves.slice(from, ends[g])
+    let rows = 0
+    for (const leaf of own) rows += leaf.rows
+    clauses.push({ leaves: own, rows })
+  }
+  // `sort` takes longer than this for a few clauses.
+  if (clauses.length > fewClauses) return clauses.sort((a, b) => a.rows - b.rows)
+  for (let i = 1; i < clauses.length; i++) {
+    const clause = clauses[i]!
+    let at = i
+    for (; at > 0 && clauses[at - 1]!.rows > clause.rows; at--) clauses[at] = clauses[at - 1]!
+    clauses[at] = clause
+  }
+  return clauses
 }

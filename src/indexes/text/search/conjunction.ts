@@ -3,8 +3,8 @@
  *
  * - The rarest clause leads: the search reads its rows in order, and looks up each row in the other clauses by galloping
  *   search.
- * - If the second clause has only a few times as many rows, a filter is faster. The search sets a bit for each row of a
- *   block of the leading term, and tests all rows of the second term in the range of the block.
+ * - If the second clause has only a few times as many rows, a table is faster. The search enters each row of a block of the
+ *   leading term in the table, and looks up all rows of the second term in the range of the block.
  * - As soon as enough rows are found, the search uses the upper bounds of the blocks of postings (Ding & Suel, "Faster
  *   top-k document retrieval using block-max indexes", SIGIR 2011). It skips blocks and rows of the leading clause that
  *   cannot reach the required score (`Found.least`).
@@ -16,13 +16,13 @@ import { lowerBound } from '../../../primitives/partition-point.js'
 import type { Task } from '../../../primitives/task.js'
 import type { Clause, SegmentSearch } from './clauses.js'
 import type { Leaf } from './leaf.js'
-import { mostRangeBits } from './scratch.js'
+import { mostRangeBits, tableRows } from './scratch.js'
 
 /** Blocks of the leading term that are read between two checks of the clock. */
 const blocksAtOnce = 32
 /** The second term is scanned if it has less than this many times the rows of the leading term. */
 const scannedRows = 12
-const filterMask = (1 << (mostRangeBits - 5)) - 1
+const tableMask = tableRows - 1
 /** Number of blocks of the leading term with the highest bounds that are read first. */
 const firstBlocks = 2
 /** Minimum number of blocks of the leading term for which this pays. */
@@ -68,10 +68,12 @@ class Conjunction {
   readonly #allowed: Uint32Array | null
   readonly #found: SegmentSearch['found']
   /**
-   * A bit for each row of a block of the leading term. All bits are 0 between two calls. In a search by ranges: a bit for
-   * each row of the range.
+   * For rows of a block of the leading term: the index of the row in the block, plus 1. All other numbers are 0. All
+   * numbers are 0 between two calls.
    */
-  readonly #filter: Uint32Array
+  readonly #table: Uint8Array
+  /** In a search by ranges: a bit for each row of the range. All bits are 0 between two calls. */
+  readonly #touched: Uint32Array
   /** The second term, if it is scanned and not looked up row by row. */
   readonly #second: Leaf | null
 
@@ -84,7 +86,8 @@ class Conjunction {
     this.#norms = norms
     this.#allowed = allowed === null ? null : allowed.words
     this.#found = found
-    this.#filter = query.scratch.touched
+    this.#table = query.scratch.table
+    this.#touched = query.scratch.touched
     const [lead, second] = clauses
     const isScanned = second!.leaves.length === 1 && second!.rows < scannedRows * lead!.rows
     this.#second = isScanned ? second!.leaves[0]! : null
@@ -118,7 +121,6 @@ class Conjunction {
   /** Offer the matching rows of a block of the only leading term. Calls must have ascending blocks. */
   visitBlock(block: number): void {
     const lead = this.#clauses[0]!.leaves[0]!
-    const lengths = this.#lengths
     const norms = this.#norms
     const found = this.#found
     /** Upper bound of the score of a row for all other terms. Infinity: it is not needed. */
@@ -129,41 +131,82 @@ class Conjunction {
     }
     lead.load(block)
     const { docs, count } = lead
-    const second = this.#second
-    const filter = this.#filter
-    for (let i = 0; i < count; i++) {
-      const row = docs[i]!
-      if (!this.#isAllowed(row)) continue
-      lead.at = i
-      if (others !== Infinity && others + lead.share(norms.of(lengths[row]!)) < found.least) continue
-      if (second === null) this.#check(row, 1)
-      else filter[(row >>> 5) & filterMask]! |= 1 << (row & 31)
+    for (let i = 0; i < count; ) {
+      if (this.#second !== null) i = this.#visitRows(lead, this.#second, i, others)
+      else {
+        lead.at = i
+        if (this.#isWanted(lead, docs[i]!, others)) this.#check(docs[i]!, 1)
+        i++
+      }
     }
-    if (second === null) return
-    lead.at = 0
-    this.#offerFiltered(lead, second)
-    for (let i = 0; i < count; i++) filter[(docs[i]! >>> 5) & filterMask] = 0
   }
 
-  /** Offer the rows of the second term that are in the filter and in the loaded block of the leading term. */
-  #offerFiltered(lead: Leaf, second: Leaf): void {
-    const filter = this.#filter
-    const from = lead.docs[0]!
-    const to = lead.docs[lead.count - 1]!
-    for (let block = second.reach(from); block < second.blocks; block++) {
+  /**
+   * Offer the matching rows of the loaded block of the leading term, from index `from` on, as many as the table has space
+   * for. The second term must be scanned. Return the index of the next row.
+   */
+  #visitRows(lead: Leaf, second: Leaf, from: number, others: number): number {
+    const table = this.#table
+    const { docs, count } = lead
+    const first = docs[from]!
+    let to = from
+    if (others === Infinity && this.#allowed === null) {
+      for (; to < count && docs[to]! - first < tableRows; to++) table[docs[to]! & tableMask] = to + 1
+    } else {
+      for (; to < count && docs[to]! - first < tableRows; to++) {
+        lead.at = to
+        if (this.#isWanted(lead, docs[to]!, others)) table[docs[to]! & tableMask] = to + 1
+      }
+    }
+    this.#offerEntered(lead, second, first, docs[to - 1]!)
+    for (let i = from; i < to; i++) table[docs[i]! & tableMask] = 0
+    return to
+  }
+
+  /** Offer the rows from `first` to `last` of the second term that are in the table. */
+  #offerEntered(lead: Leaf, second: Leaf, first: number, last: number): void {
+    const table = this.#table
+    for (let block = second.reach(first); block < second.blocks; block++) {
       second.load(block)
       const { docs, count } = second
-      for (let i = docs[0]! >= from ? 0 : lowerBound(docs, count, from); i < count; i++) {
-        const row = docs[i]!
-        if ((filter[(row >>> 5) & filterMask]! & (1 << (row & 31))) === 0) continue
-        if (row > to) return
-        // Other rows have the same bit.
-        if (!lead.has(row, lead.block) || !this.#isAllowed(row)) continue
-        second.at = i
-        this.#check(row, 2)
+      const isLast = second.last(block) >= last
+      const to = isLast ? lowerBound(docs, count, last + 1) : count
+      const from = docs[0]! >= first ? 0 : lowerBound(docs, count, first)
+      // Most rows are not in the table. One test for four rows takes less time than four tests.
+      for (let i = from & ~3; i < to; i += 4) {
+        const entries =
+          table[docs[i]! & tableMask]! |
+          table[docs[i + 1]! & tableMask]! |
+          table[docs[i + 2]! & tableMask]! |
+          table[docs[i + 3]! & tableMask]!
+        if (entries !== 0) this.#offerEntries(lead, second, Math.max(from, i), Math.min(to, i + 4))
       }
-      if (second.last(block) >= to) return
+      if (isLast) return
     }
+  }
+
+  /** Offer those rows of the loaded block of the second term, from index `from` to `to - 1`, that are in the table. */
+  #offerEntries(lead: Leaf, second: Leaf, from: number, to: number): void {
+    for (let i = from; i < to; i++) {
+      const row = second.docs[i]!
+      const entry = this.#table[row & tableMask]!
+      if (entry === 0) continue
+      lead.at = entry - 1
+      second.at = i
+      this.#check(row, 2)
+    }
+  }
+
+  /**
+   * Return whether a row may be returned and may reach the required score. `lead.at` must be the index of the row.
+   * `others`: upper bound of the score of the row for all other terms.
+   */
+  #isWanted(lead: Leaf, row: number, others: number): boolean {
+    const allowed = this.#allowed
+    if (allowed !== null && ((allowed[row >>> 5]! >>> (row & 31)) & 1) === 0) return false
+    return (
+      others === Infinity || others + lead.share(this.#norms.of(this.#lengths[row]!)) >= this.#found.least
+    )
   }
 
   /**
@@ -171,7 +214,7 @@ class Conjunction {
    * ranges.
    */
   visitRange(start: number): void {
-    const touched = this.#filter
+    const touched = this.#touched
     const end = start + (1 << mostRangeBits)
     const found = this.#found
     if (found.hasThreshold && this.#boundOf(0, start, end - 1) < found.least) return
@@ -199,11 +242,6 @@ class Conjunction {
     }
   }
 
-  #isAllowed(row: number): boolean {
-    const allowed = this.#allowed
-    return allowed === null || ((allowed[row >>> 5]! >>> (row & 31)) & 1) === 1
-  }
-
   /**
    * Look up a row in the clauses from `first` on, which must be the clauses that did not lead. If it is in all of them,
    * offer it.
@@ -221,6 +259,10 @@ class Conjunction {
     }
     const leaves = this.#leaves
     const found = this.#found
+    const phrase = this.#phrase
+    // The positions are checked last if the score can exclude the row.
+    const isChecked = phrase !== null && !found.hasThreshold
+    if (isChecked && !phrase.matches()) return
     const norm = this.#norms.of(this.#lengths[row]!)
     let score = 0
     for (let i = 0; i < leaves.length; i++) {
@@ -228,7 +270,7 @@ class Conjunction {
       if (this.#isPlain || leaf.has(row, leaf.reach(row))) score += leaf.share(norm)
     }
     if (score < found.least) return
-    if (this.#phrase === null || this.#phrase.matches()) found.offer(row, Math.fround(score))
+    if (phrase === null || isChecked || phrase.matches()) found.offer(row, Math.fround(score))
   }
 
   /**

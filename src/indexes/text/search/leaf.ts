@@ -26,7 +26,7 @@ export class Leaf extends PostingCursor {
 
   constructor(weight: number, postings: Postings, buffer: BlockBuffer) {
     super(postings, buffer)
-    assert(weight >= 0 && weight < Infinity, `a term has the weight ${weight}`)
+    assert(weight >= 0 && weight < Infinity, 'the weight of a term is negative or not finite')
     this.weight = weight
   }
 
@@ -120,7 +120,7 @@ export class Leaf extends PostingCursor {
 
   /** Frequency of the term in the row at `at`. */
   get frequency(): number {
-    return this.frequencies[this.at]!
+    return this.frequencyAt(this.at)
   }
 }
 

@@ -6,6 +6,8 @@ import { type BlockBuffer, newBlockBuffer } from '../postings.js'
 
 /** Binary logarithm of the maximum number of rows in a range (search/sweep). */
 export const mostRangeBits = 14
+/** Number of rows in `Scratch.table`. */
+export const tableRows = 1 << 14
 /** Maximum length of the arrays of a scratch that is kept for the next search. */
 const mostKept = 256 * 1024
 /** Maximum number of block buffers that a scratch keeps. */
@@ -17,6 +19,8 @@ export class Scratch {
   readonly sums = new Float64Array(1 << mostRangeBits)
   /** A bit per row of the range: whether a score was added to the row, even a score of 0. */
   readonly touched = new Uint32Array(1 << (mostRangeBits - 5))
+  /** A byte per row of a range of `tableRows` rows. All bytes are 0 between two uses. */
+  readonly table = new Uint8Array(tableRows)
   #numbers = new Float64Array(4096)
   #usedNumbers = 0
   #integers = new Uint32Array(4096)
