@@ -42,11 +42,21 @@ interface KeyedTable {
   readonly encoder: InlineRowEncoder
 }
 
-/** Maximum number of tables per root. */
+/** Maximum number of tables per root, and of numbers of misses. */
 const tablesMax = 16
+const missesMax = 1000
 
-/** By root, then by table UUID and column. */
-const tablesOf = new WeakMap<Engine, Map<string, KeyedTable>>()
+/** Number of writes by the same column of a table after which its rows are found in memory without an index. */
+const writesMin = 16
+
+/** The tables of one root, by table UUID and column. */
+class KeyedTables {
+  readonly tables = new Map<string, KeyedTable>()
+  /** The number of writes for which there was no table. */
+  readonly misses = new Map<string, number>()
+}
+
+const tablesOf = new WeakMap<Engine, KeyedTables>()
 
 /** Update one row. Returns null if the rows must be updated in the usual steps. See the head of this file. */
 export async function updateOneRow(
@@ -195,6 +205,7 @@ interface Writer<R> {
 
 /** A row that was found on one version. */
 interface Located {
+  readonly head: TableHead
   readonly table: KeyedTable
   readonly key: Key
   /** Null: no row has the key. */
@@ -211,47 +222,87 @@ async function writeOneRow<R>(
   // A transaction reads its own changes, and has no `current`.
   if (engine.root.current === undefined || options.callKey !== undefined) return null
   if (engine.root.isBehind?.() === true) await engine.root.refresh(options.signal)
-  const known = tableIn(engine.root.state, call)
-  if (known === undefined || engine.writers.isUrgent(known.uuid)) return null
-  const first = locate(engine, known, call)
-  if (first === null) return null
-  const writing = write(first.row, first.table)
-  // The usual steps report the error of a read.
+  let first = locateNow(engine, call)
+  for (let reads = 0; first instanceof Promise && reads < readsMax; reads++) {
+    // The usual steps report the error of a read.
+    await first.catch(() => {})
+    first = locateNow(engine, call)
+  }
+  if (!isLocated(first)) return null
+  const { head: known, table: on, row: before } = first
+  const writing = write(before, on)
   const bytes = writing instanceof Promise ? await writing.catch(() => null) : writing
   if (bytes === null) return null
   const decide = (state: CatalogState, at: ProposalPosition): Decision<R> | null => {
     const head = tableIn(state, call)
-    const now = head === known ? first : head && locate(engine, head, call)
+    const now = head === known ? first : locate(engine, head, call)
     // The values of a row of a fragment never change. So the bytes are valid as long as it is the same row.
-    if (head === undefined || now == null || now.table !== first.table || !isSameRow(now.row, first.row))
-      return null
+    if (!isLocated(now) || now.table !== on || !isSameRow(now.row, before)) return null
     const { row, key, table } = now
     const written = bytes === 'nothing' ? null : { bytes, id: row?.id ?? null }
-    const { change, blobs } = changedRow(head, { kind, removed: row, written }, table.fieldIds, at.firstBlob)
+    const { change, blobs } = changedRow(
+      now.head,
+      { kind, removed: row, written },
+      table.fieldIds,
+      at.firstBlob,
+    )
     if (keepsKey) noteKey(change, key)
-    const answer = reply({ version: change.v, transaction_id: at.transactionId, head, isFound: row !== null })
-    return { ops: [change], blobs, req: requirementsOf(head), isPlain: true, reply: answer }
+    return {
+      ops: [change],
+      blobs,
+      req: requirementsOf(now.head),
+      isPlain: true,
+      reply: reply({
+        version: change.v,
+        transaction_id: at.transactionId,
+        head: now.head,
+        isFound: row !== null,
+      }),
+    }
   }
   return (await commit(engine, decide, options))?.reply ?? null
+}
+
+/** Maximum number of reads before a row is found: its deletion vector and its row ids, and both for a newer version. */
+const readsMax = 4
+
+/** Find the row with the key of a call on the newest known version, without waiting. */
+function locateNow(engine: Engine, call: Call): Located | Promise<unknown> | null {
+  const head = tableIn(engine.root.state, call)
+  return head !== undefined && engine.writers.isUrgent(head.uuid) ? null : locate(engine, head, call)
 }
 
 function tableIn(state: CatalogState, { id, options }: Call): TableHead | undefined {
   return options.table === undefined ? tableNamed(state, id) : state.tables.get(options.table)
 }
 
+function isLocated(found: Located | Promise<unknown> | null): found is Located {
+  return found !== null && !(found instanceof Promise)
+}
+
 function isSameRow(a: NewestRow | null, b: NewestRow | null): boolean {
   return a?.fragment === b?.fragment && a?.offset === b?.offset
 }
 
-/** Find the row with the key of a call. Returns null if it cannot be found in memory, or if there are several rows. */
-function locate(engine: Engine, head: TableHead, { column, keyOf }: Call): Located | null {
+/**
+ * Find the row with the key of a call. Returns a promise if needed data is being read. Returns null if the row cannot be
+ * found, or if there are several rows.
+ */
+function locate(
+  engine: Engine,
+  head: TableHead | undefined,
+  { column, keyOf }: Call,
+): Located | Promise<unknown> | null {
+  if (head === undefined) return null
   const table = keyedTable(engine, head, column)
   const key = table && keyOf(table.rows.type)
   if (key === null) return null
   const found = table!.rows.find(key)
   // The usual steps read data for the newest version. The base of another version would not see it.
-  if (found === null) tablesOf.get(engine)!.delete(`${head.uuid}/${column}`)
-  return found === null || found.length > 1 ? null : { table: table!, key, row: found[0] ?? null }
+  if (found === null) keyedTables(engine).tables.delete(`${head.uuid}/${column}`)
+  if (found instanceof Promise) found.catch(() => {})
+  if (found === null || found instanceof Promise) return found
+  return found.length > 1 ? null : { head, table: table!, key, row: found[0] ?? null }
 }
 
 /** Return the columns of a row that `set` does not have, in the order of the columns of the table. */
@@ -275,22 +326,38 @@ function keyedTable(engine: Engine, head: TableHead, column: string): KeyedTable
   if (head.kind !== 'sheaf' || head.view !== null || latestOf(head) !== mark) return null
   // The changes of earlier entries of the same slot are not known yet.
   if (engine.root.state.tables.get(uuid)?.mark !== mark) return null
-  const tables = tablesOf.get(engine) ?? new Map<string, KeyedTable>()
-  tablesOf.set(engine, tables)
+  const { tables, misses } = keyedTables(engine)
   const key = `${uuid}/${column}`
   const known = tables.get(key)
   if (known !== undefined && isFollowing(engine, known.rows, head)) return known
   tables.delete(key)
-  const reader = newestReader(engine, head)
-  const encoder = reader && encoderOf(reader.schema)
-  const rows = encoder && NewestRows.of(engine.source, reader!, column)
-  if (rows === null) return null
+  const table = newTable(engine, head, column, (misses.get(key) ?? 0) < writesMin)
+  if (table === null) {
+    if (misses.size >= missesMax) misses.clear()
+    misses.set(key, (misses.get(key) ?? 0) + 1)
+    return null
+  }
   if (tables.size >= tablesMax) tables.clear()
-  const { fields } = reader!.schema
-  const table = { rows, fields, fieldIds: fields.map(field => field.id), encoder: encoder! }
-  if (!isFollowing(engine, rows, head)) return null
   tables.set(key, table)
   return table
+}
+
+function keyedTables(engine: Engine): KeyedTables {
+  let known = tablesOf.get(engine)
+  if (known === undefined) {
+    known = new KeyedTables()
+    tablesOf.set(engine, known)
+  }
+  return known
+}
+
+function newTable(engine: Engine, head: TableHead, column: string, needsIndex: boolean): KeyedTable | null {
+  const reader = newestReader(engine, head)
+  const encoder = reader && encoderOf(reader.schema)
+  const rows = encoder && NewestRows.of(engine.source, reader!, column, needsIndex)
+  if (rows === null || !isFollowing(engine, rows, head)) return null
+  const { fields } = reader!.schema
+  return { rows, fields, fieldIds: fields.map(field => field.id), encoder: encoder! }
 }
 
 /** Maximum number of versions before the newest one of which one may be the base. */

@@ -48,8 +48,15 @@ export class KeyRows {
   /**
    * Return the rows of a version by the values of `column`, with the columns `names`; null: all columns. Return null if
    * a name is not the exact name of a column, or if the rows cannot be found in memory. A later call may succeed.
+   *
+   * `needsIndex`: whether to return null if no index finds the rows of a large data file. Default true.
    */
-  static of(reader: TableReader, column: string, names: readonly string[] | null): KeyRows | null {
+  static of(
+    reader: TableReader,
+    column: string,
+    names: readonly string[] | null,
+    needsIndex = true,
+  ): KeyRows | null {
     const { fields } = reader.schema
     const named = (wanted: string) => fields.find(({ name }) => name === wanted)
     const field = named(column)
@@ -58,7 +65,10 @@ export class KeyRows {
     const isOfColumn = ({ kind, path }: IndexReader) => {
       return kind === 'BTREE' && path.length === 1 && path[0] === column
     }
-    const index = reader.indexes.find(isOfColumn) ?? reader.inlineIndexes.find(isOfColumn)
+    const index =
+      reader.indexes.find(isOfColumn) ??
+      reader.inlineIndexes.find(isOfColumn) ??
+      (needsIndex ? undefined : reader.noIndex(field))
     if (index === undefined) return null
     const inline = reader.inlineRowsNow(index, field)
     // Rows that neither the index nor the map of inline rows finds must be evaluated.
@@ -95,23 +105,29 @@ export class KeyRows {
 
   /** Return the number of rows with one of the keys. Return null if needed data is not in memory. */
   count(keys: readonly Key[]): number | null {
-    return this.live(keys)?.length ?? null
+    const found = this.find(keys)
+    if (found === null) return null
+    let count = 0
+    for (const { part, row } of found) {
+      const live = part.live()
+      if (live === undefined) return null
+      if (live === null || live.has(row)) count++
+    }
+    return count
   }
 
   /**
-   * Return the rows with one of the keys, in row order. Return null if needed data is not in memory, or if more than
-   * `most` rows have one of the keys, deleted rows included. Default: no maximum.
+   * Return the rows with one of the keys, deleted rows included, in row order. Return null if needed data is not in
+   * memory, or if there are more than `most` rows. Default: no maximum.
    */
-  live(keys: readonly Key[], most = Number.POSITIVE_INFINITY): readonly RowInMemory[] | null {
+  find(keys: readonly Key[], most = Number.POSITIVE_INFINITY): readonly RowInMemory[] | null {
     const found = this.#find(keys)
     if (found === null || found.length > most) return null
     const rows: RowInMemory[] = []
     for (const address of found) {
       const part = this.#partOf(address)
-      const live = part?.live()
-      if (part == null || live === undefined) return null
-      const row = (address % offsetsMax) - part.part.first
-      if (live === null || live.has(row)) rows.push({ part, row })
+      if (part === null) return null
+      rows.push({ part, row: (address % offsetsMax) - part.part.first })
     }
     return rows
   }

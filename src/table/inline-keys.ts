@@ -3,6 +3,9 @@
  * rows. Without this module, a query by key would check the statistics of every such fragment, until an index merge
  * covers the rows.
  *
+ * Compactions write these rows to small data files before an index covers them. Reads and writes of single rows by key,
+ * which repeat often, also find the rows of these files here. Each file has a map of its own.
+ *
  * Values of inline rows never change. So one map from values to rows serves all versions of a table, and each new version
  * adds only its new rows. A lookup keeps the rows that exist in the version that is read.
  */
@@ -14,7 +17,7 @@ import type { TableField } from '../manifest/table-schema.js'
 import type { Memory } from '../primitives/memory.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { RowSet } from '../primitives/row-set.js'
-import { type MaybePromise, type Task, wait } from '../primitives/task.js'
+import { type MaybePromise, runTask, type Task, wait } from '../primitives/task.js'
 import type { Scalar } from '../sql/values/scalar.js'
 import { scalarAt } from '../sql/values/vector.js'
 import { fileOf } from './file-of.js'
@@ -25,6 +28,12 @@ import type { TableSource } from './table-source.js'
 const bytesMax = 32 * 1024 * 1024
 /** Approximate bytes of a row in a map, without its value. */
 const rowBytes = 200
+/** Approximate bytes of a row of a data file in a map, without its value. */
+const storedRowBytes = 100
+/** Maximum number of fragments of data files in the map of a column. A lookup searches each of them. */
+const storedMapsMax = 64
+/** Number of rows of a data file that are added to a map without a pause. */
+const rowsAtOnce = 4096
 /** Maximum number of columns with a map in a root. */
 const columnsMax = 32
 
@@ -36,17 +45,27 @@ interface Version {
   readonly layout: Layout
   /** Return the fragment with this id; undefined if the version does not have it. */
   fragmentOf(id: number): Fragment | undefined
-  /** Read a column of the inline rows of a fragment, which are one part. */
+  partsOf(fragment: Fragment, signal?: AbortSignal): MaybePromise<readonly VersionPart[]>
+  /** Read a column of a part. The inline rows of a fragment are one part. */
   column(
-    part: {
-      readonly fragment: Fragment
-      readonly batch: number
-      readonly first: number
-      readonly rows: number
-    },
+    part: VersionPart,
     field: TableField,
     signal?: AbortSignal,
   ): MaybePromise<{ readonly column: Column }>
+}
+
+interface VersionPart {
+  readonly fragment: Fragment
+  readonly batch: number
+  readonly first: number
+  readonly rows: number
+}
+
+/** The rows of one fragment of a data file: their offsets, by the value of a column in this file. */
+interface StoredRows {
+  readonly file: DataFile
+  readonly offsets: ReadonlyMap<MapKey, number | readonly number[]>
+  readonly bytes: number
 }
 
 /** A row in the map. It exists in a version if the fragment has the column in this file. */
@@ -62,7 +81,17 @@ const inMap = 1
 const covered = 2
 /** Neither the map nor the index finds all rows of the fragment. */
 const other = 3
-type State = typeof inMap | typeof covered | typeof other
+/** The map of the fragment, which has a data file, finds its rows. */
+const inStoredMap = 4
+type State = typeof inMap | typeof covered | typeof other | typeof inStoredMap
+
+/** The settings of a call that adds rows to maps. */
+interface Adding {
+  readonly memory: Memory
+  readonly pacer: Pacer
+  /** Maximum rows of a fragment of a data file whose rows are added. */
+  readonly storedMax: number
+}
 
 /** The inline rows of one version, by the value of one column. */
 export interface InlineRows {
@@ -102,6 +131,9 @@ const mapsOf = new WeakMap<SlotReader, Maps>()
 /**
  * Return the inline rows of a version by the values of a column. `index`: the index of the column; only fragments that
  * it does not cover are added to the map. Reads the column of new inline rows.
+ *
+ * `storedMax`: maximum rows of a fragment of a data file whose rows are added too. Default 0: none are added, but the
+ * rows that other calls have added are found.
  */
 export function* inlineRows(
   { slots, memory }: Pick<TableSource, 'slots' | 'memory'>,
@@ -109,21 +141,23 @@ export function* inlineRows(
   field: TableField,
   index: IndexReader,
   pacer: Pacer,
+  storedMax = 0,
 ): Task<InlineRows> {
   const known = versions.get(index)
-  if (known !== undefined) return known
+  if (known !== undefined && (known.rows.others.size === 0 || known.storedMax >= storedMax)) return known.rows
   let maps = mapsOf.get(slots)
   if (maps === undefined) {
     maps = new Maps()
     mapsOf.set(slots, maps)
   }
-  const rows = yield* maps.of(reader.layout.table, field).at(reader, field, index, memory, pacer)
-  versions.set(index, rows)
+  const adding = { memory, pacer, storedMax }
+  const rows = yield* maps.of(reader.layout.table, field).at(reader, field, index, adding)
+  versions.set(index, { rows, storedMax })
   return rows
 }
 
 /** The inline rows of a version. An index reader belongs to one version. */
-const versions = new WeakMap<IndexReader, InlineRows>()
+const versions = new WeakMap<IndexReader, { readonly rows: InlineRows; readonly storedMax: number }>()
 
 const noDefinition = {}
 
@@ -132,11 +166,13 @@ export class NoIndex implements IndexReader {
   readonly name = 'inline rows'
   readonly kind = 'BTREE'
   readonly path: readonly string[]
-  readonly definition = noDefinition
+  readonly definition: object
   readonly isOfInlineRows = true
 
-  constructor({ name }: TableField) {
+  /** `definition`: see `IndexReader`. Default: the one of all objects that find only inline rows. */
+  constructor({ name }: TableField, definition: object = noDefinition) {
     this.path = [name]
+    this.definition = definition
   }
 
   estimate(): number {
@@ -163,6 +199,7 @@ interface Checked {
   /** By position of a fragment. */
   readonly states: Uint8Array
   readonly definition: object
+  readonly storedMax: number
 }
 
 /** The rows of one column by value. */
@@ -171,6 +208,10 @@ class ValueMap {
   #entries = new Map<MapKey, Entry | Entry[]>()
   /** By fragment id: the file with the column whose values are in the map, and their approximate bytes. */
   readonly #added = new Map<number, { readonly file: DataFile; readonly bytes: number }>()
+  /** By fragment id: the rows of data files. */
+  readonly #stored = new Map<number, StoredRows>()
+  /** By key of the file: the rows that are being read. All callers wait for the same read. */
+  readonly #reading = new Map<string, Promise<StoredRows>>()
   #bytes = 0
   #isDropped = false
   /** The newest version that was checked. */
@@ -186,34 +227,42 @@ class ValueMap {
     this.#isDropped = true
   }
 
-  *at(
-    reader: Version,
-    field: TableField,
-    index: IndexReader,
-    memory: Memory,
-    pacer: Pacer,
-  ): Task<InlineRows> {
+  *at(reader: Version, field: TableField, index: IndexReader, adding: Adding): Task<InlineRows> {
     const { fragments, version } = reader.layout
+    const { pacer, storedMax } = adding
+    const { definition } = index
     for (;;) {
       const entries = this.#entries
-      const states = knownStates(this.#last, fragments, index.definition)
+      const states = knownStates(this.#last, fragments, definition, storedMax)
       const others = new Map<Fragment, RowSet>()
+      const stored = new Map<number, StoredRows>()
       let count = 0
       for (let i = 0; i < fragments.length; i++) {
         const fragment = fragments[i]!
-        if (states[i] === 0) states[i] = yield* this.#stateOf(fragment, reader, field, index, memory, pacer)
+        const known =
+          states[i] === inStoredMap ? this.#storedOf(fragment, fileOf(fragment, field)) : undefined
+        if (states[i] === 0 || (states[i] === inStoredMap && known === undefined)) {
+          states[i] = yield* this.#stateOf(fragment, reader, field, index, adding)
+        }
         if (states[i] === inMap) count++
+        else if (states[i] === inStoredMap) stored.set(fragment.id, this.#stored.get(fragment.id)!)
         else if (states[i] === other) others.set(fragment, index.covered(fragment))
         if ((i & 255) === 255 && pacer.due()) yield pacer.pause()
       }
       // In a pause, another call may have removed rows that only this version has.
       if (this.#entries !== entries) continue
       if (version >= (this.#last?.version ?? 0)) {
-        this.#last = { version, fragments, states, definition: index.definition }
+        this.#last = { version, fragments, states, definition, storedMax }
         if (this.#added.size > 2 * count + 1024) this.#removeOld(reader, field)
+        if (this.#stored.size > 2 * stored.size) this.#removeOldStored(stored)
       }
-      return new RowsOfVersion(this.#entries, reader, field, others)
+      return new RowsOfVersion(this.#entries, stored, reader, field, others)
     }
+  }
+
+  #storedOf({ id }: Fragment, file: DataFile | undefined): StoredRows | undefined {
+    const known = this.#stored.get(id)
+    return file !== undefined && isSame(known?.file, file) ? known : undefined
   }
 
   *#stateOf(
@@ -221,14 +270,15 @@ class ValueMap {
     reader: Version,
     field: TableField,
     index: IndexReader,
-    memory: Memory,
-    pacer: Pacer,
+    adding: Adding,
   ): Task<State> {
     const { id, rows } = fragment
     const file = fileOf(fragment, field)
     if (file !== undefined && isSame(this.#added.get(id)?.file, file)) return inMap
     if (index.covered(fragment).isAll) return covered
-    if (file === undefined || !('slot' in file)) return other
+    if (file === undefined) return other
+    if (!('slot' in file)) return yield* this.#storedState(fragment, file, reader, field, adding)
+    const { memory, pacer } = adding
     // The bytes of all columns of the rows are an upper bound for those of the values.
     const bytes = this.#maps.bytes + rowBytes * rows + file.bytes
     if (bytes > bytesMax || !memory.canHold(4 * bytes)) return other
@@ -236,6 +286,45 @@ class ValueMap {
     const { column } = yield* wait(reader.column(part, field, pacer.signal))
     if (!isSame(this.#added.get(id)?.file, file)) this.#add(fragment, file, column)
     return inMap
+  }
+
+  *#storedState(
+    fragment: Fragment,
+    file: DataFile,
+    reader: Version,
+    field: TableField,
+    { memory, pacer, storedMax }: Adding,
+  ): Task<State> {
+    if (this.#storedOf(fragment, file) !== undefined) return inStoredMap
+    const { id, rows } = fragment
+    const bytes = this.#maps.bytes + storedRowBytes * rows
+    const isSmall = rows <= storedMax && bytes <= bytesMax && memory.canHold(4 * bytes)
+    if (!isSmall || this.#stored.size >= storedMapsMax) return other
+    const key = fileKey(file)
+    let reading: MaybePromise<StoredRows> | undefined = this.#reading.get(key)
+    if (reading === undefined) {
+      reading = runTask(readStored(fragment, file, reader, field, pacer))
+      if (reading instanceof Promise) {
+        this.#reading.set(key, reading)
+        const end = () => this.#reading.delete(key)
+        reading.then(end, end)
+      }
+    }
+    const read = yield* wait(reading)
+    if (this.#storedOf(fragment, file) === undefined) {
+      this.#count(read.bytes - (this.#stored.get(id)?.bytes ?? 0))
+      this.#stored.set(id, read)
+    }
+    return inStoredMap
+  }
+
+  /** Remove the rows of fragments that a version does not have. `kept`: the rows of its fragments. */
+  #removeOldStored(kept: ReadonlyMap<number, StoredRows>): void {
+    for (const [id, { bytes }] of this.#stored) {
+      if (kept.has(id)) continue
+      this.#stored.delete(id)
+      this.#count(-bytes)
+    }
   }
 
   #add({ id, rows }: Fragment, file: DataFile, column: Column): void {
@@ -275,21 +364,52 @@ class ValueMap {
   }
 }
 
+/** Read the rows of a fragment of a data file by the values of a column. */
+function* readStored(
+  fragment: Fragment,
+  file: DataFile,
+  reader: Version,
+  field: TableField,
+  pacer: Pacer,
+): Task<StoredRows> {
+  const offsets = new Map<MapKey, number | number[]>()
+  let bytes = storedRowBytes * fragment.rows
+  for (const part of yield* wait(reader.partsOf(fragment, pacer.signal))) {
+    const { column } = yield* wait(reader.column(part, field, pacer.signal))
+    bytes += columnBytes(column)
+    for (let row = 0; row < part.rows; row++) {
+      const key = keyAt(column, row)
+      if (key === null) continue
+      const offset = part.first + row
+      const known = offsets.get(key)
+      if (known === undefined) offsets.set(key, offset)
+      else if (typeof known === 'number') offsets.set(key, [known, offset])
+      else known.push(offset)
+      if (row % rowsAtOnce === 0 && pacer.due()) yield pacer.pause()
+    }
+  }
+  return { file, offsets, bytes }
+}
+
 /** The rows of a map that exist in one version. */
 class RowsOfVersion implements InlineRows {
   readonly others: ReadonlyMap<Fragment, RowSet>
   readonly #entries: ReadonlyMap<MapKey, Entry | readonly Entry[]>
+  /** By fragment id: the rows of data files. */
+  readonly #stored: ReadonlyMap<number, StoredRows>
   readonly #reader: Version
   readonly #field: TableField
 
   constructor(
     entries: ReadonlyMap<MapKey, Entry | readonly Entry[]>,
+    stored: ReadonlyMap<number, StoredRows>,
     reader: Version,
     field: TableField,
     others: ReadonlyMap<Fragment, RowSet>,
   ) {
     this.others = others
     this.#entries = entries
+    this.#stored = stored
     this.#reader = reader
     this.#field = field
   }
@@ -311,7 +431,17 @@ class RowsOfVersion implements InlineRows {
   }
 
   seek(key: Scalar, { fragments, offsets }: FoundRows): void {
-    const known = this.#entries.size === 0 ? undefined : this.#entries.get(mapKey(key))
+    if (this.#entries.size + this.#stored.size === 0) return
+    const value = mapKey(key)
+    for (const [id, { offsets: rows }] of this.#stored) {
+      const stored = rows.get(value)
+      if (stored === undefined) continue
+      for (const offset of typeof stored === 'number' ? [stored] : stored) {
+        fragments.push(id)
+        offsets.push(offset)
+      }
+    }
+    const known = this.#entries.get(value)
     if (known === undefined) return
     const all = Array.isArray(known) ? (known as readonly Entry[]) : [known as Entry]
     for (const entry of all) {
@@ -336,10 +466,16 @@ function isSame(a: DataFile | undefined, b: DataFile | undefined): boolean {
  * Return the states of the fragments that another version has too. The states of other fragments are 0. Two versions
  * have most fragments in common, in the same order.
  */
-function knownStates(last: Checked | null, fragments: readonly Fragment[], definition: object): Uint8Array {
+function knownStates(
+  last: Checked | null,
+  fragments: readonly Fragment[],
+  definition: object,
+  storedMax: number,
+): Uint8Array {
   const states = new Uint8Array(fragments.length)
   if (last === null) return states
   const isSameIndex = last.definition === definition
+  const addedAsMany = last.storedMax >= storedMax
   let at = 0
   for (let i = 0; i < fragments.length && at < last.fragments.length; i++) {
     const fragment = fragments[i]!
@@ -351,7 +487,8 @@ function knownStates(last: Checked | null, fragments: readonly Fragment[], defin
     if (before.id !== fragment.id) continue
     // A fragment with more deleted rows is another object with the same files.
     const state = before === fragment || before.files === fragment.files ? last.states[at]! : 0
-    if (state === inMap || isSameIndex) states[i] = state
+    const isInMap = state === inMap || state === inStoredMap
+    if (isInMap || (isSameIndex && (state === covered || addedAsMany))) states[i] = state
     at++
   }
   return states

@@ -116,6 +116,14 @@ interface VectorsOfRows {
  */
 export const stretchPatience = 1
 
+/** Maximum rows of a fragment of a data file that reads of single rows find by value without an index. */
+const smallFragment = 16 * 1024
+
+/** Maximum rows of a table whose rows are found by value without an index (`TableReader.noIndex`). */
+const fewRows = 128 * 1024
+/** The definition of the object that `TableReader.noIndex` returns. */
+const everyRow = {}
+
 /** Minimum number of fragments of inline rows from which on queries find inline rows by value without an index. */
 const manyInline = 32
 
@@ -227,10 +235,14 @@ export class TableReader {
     return field === undefined ? null : yield* inlineRows(this.#source, this, field, index, pacer)
   }
 
-  /** Return what `inlineRows` returns, if this needs no wait. Otherwise return null. `field`: the column of `index`. */
+  /**
+   * Return what `inlineRows` returns, with the rows of small data files, if this needs no wait. Otherwise return null. A
+   * later call may succeed. `field`: the column of `index`.
+   */
   inlineRowsNow(index: IndexReader, field: TableField): InlineRows | null {
     try {
-      const found = runTask(inlineRows(this.#source, this, field, index, new Pacer()))
+      const storedMax = index.definition === everyRow ? fewRows : smallFragment
+      const found = runTask(inlineRows(this.#source, this, field, index, new Pacer(), storedMax))
       if (!(found instanceof Promise)) return found
       found.catch(() => {})
     } catch {
@@ -244,10 +256,8 @@ export class TableReader {
    * are not known yet.
    */
   inMemory(fragment: Fragment, fields: readonly TableField[]): readonly PartInMemory[] | null {
-    const file = fragment.files[0]
-    const isOne = file === undefined || 'slot' in file
-    const parts = isOne ? [{ fragment, batch: 0, first: 0, rows: fragment.rows }] : this.#parts.get(fragment)
-    if (parts === undefined || parts instanceof Promise) return null
+    const parts = this.#partsNow(fragment)
+    if (parts === null) return null
     const last = fragment.dead.parts.at(-1)
     return parts.map(part => {
       const keys = fields.map(field => {
@@ -274,6 +284,16 @@ export class TableReader {
       this.#inlineIndexes = count < manyInline ? [] : schema.fields.map(field => new NoIndex(field))
     }
     return this.#inlineIndexes
+  }
+
+  /**
+   * Return an object in place of the index of a column that has none: by it, `inlineRowsNow` finds all rows by value.
+   * Returns undefined if the table has too many rows for this.
+   */
+  noIndex(field: TableField): IndexReader | undefined {
+    let rows = 0
+    for (const fragment of this.layout.fragments) rows += fragment.rows
+    return rows <= fewRows ? new NoIndex(field, everyRow) : undefined
   }
 
   /** The number of live rows. */
@@ -744,23 +764,20 @@ export class TableReader {
     return this.#source.runs.get(key, load, slotKey(address.slot)) as MaybePromise<R>
   }
 
-  async #listParts(fragment: Fragment): Promise<readonly Part[]> {
-    const parts: Part[] = []
-    let first = 0
-    for (const [batch, rows] of (await this.#batchRows(fragment)).entries()) {
-      parts.push({ fragment, batch, first, rows })
-      first += rows
-    }
-    if (first !== fragment.rows) {
-      throw corrupted(`fragment ${fragment.id} has ${first} rows, but its record says ${fragment.rows}`)
-    }
-    return parts
+  /** Return what `partsOf` returns, if the parts or the footer of the file are in memory. Otherwise return null. */
+  #partsNow(fragment: Fragment): readonly Part[] | null {
+    const known = this.#parts.get(fragment)
+    if (known !== undefined && !(known instanceof Promise)) return known
+    const [file] = fragment.files
+    if (file === undefined || 'slot' in file) return listed(fragment, [fragment.rows])
+    const footer = this.#source.footers.peek(this.#path(file.file))
+    return footer === undefined ? null : listed(fragment, rowsOfBatches(footer))
   }
 
-  async #batchRows(fragment: Fragment): Promise<readonly number[]> {
-    const file = fragment.files[0]
-    if (file === undefined || 'slot' in file) return [fragment.rows]
-    return (await this.#footer(file)).batches.map(batch => batch.length)
+  async #listParts(fragment: Fragment): Promise<readonly Part[]> {
+    const [file] = fragment.files
+    if (file === undefined || 'slot' in file) return listed(fragment, [fragment.rows])
+    return listed(fragment, rowsOfBatches(await this.#footer(file)))
   }
 
   #footer(file: StoredFile): MaybePromise<FileLayout> {
@@ -821,6 +838,24 @@ export class TableReader {
     )
     return decodeBatch(bytes, arrowSchema({ id: 0, fields: fields as TableField[] }))
   }
+}
+
+function rowsOfBatches({ batches }: FileLayout): readonly number[] {
+  return batches.map(batch => batch.length)
+}
+
+/** Return the parts of a fragment. `batchRows`: the number of rows of each record batch. */
+function listed(fragment: Fragment, batchRows: readonly number[]): readonly Part[] {
+  const parts: Part[] = []
+  let first = 0
+  for (const [batch, rows] of batchRows.entries()) {
+    parts.push({ fragment, batch, first, rows })
+    first += rows
+  }
+  if (first !== fragment.rows) {
+    throw corrupted(`fragment ${fragment.id} has ${first} rows, but its record says ${fragment.rows}`)
+  }
+  return parts
 }
 
 /** Columns and live rows of a part, as far as they are in memory. Nothing is kept in memory for this object. */

@@ -5,7 +5,7 @@
  * added by key, and the rows that they deleted. So a write costs the same for a table of any number of fragments, and
  * needs no manifest of the newest version. Other changes, for example compactions, need a new base.
  *
- * Rows are found only in memory, without waiting. Their values may have to be read.
+ * Rows are found in memory, without waiting, except for deletion vectors and row ids that must be read first.
  */
 import type { Column } from '../arrow/column.js'
 import { decodeBatch } from '../arrow/inline-batch.js'
@@ -13,7 +13,6 @@ import { takeColumn } from '../arrow/take.js'
 import type { DataType, Schema } from '../arrow/types.js'
 import type { Key } from '../indexes/scalar/place-of.js'
 import type { AddedFragment, Change } from '../manifest/change.js'
-import type { Fragment } from '../manifest/layout.js'
 import type { RecentChange } from '../manifest/recent-changes.js'
 import { arrowSchema } from '../manifest/table-schema.js'
 import type { Memory } from '../primitives/memory.js'
@@ -87,9 +86,18 @@ export class NewestRows {
     this.#version = reader.layout.version
   }
 
-  /** Return the rows by `column`. `reader`: the newest version. Returns null where `KeyRows.of` returns null. */
-  static of({ memory }: TableSource, reader: TableReader, column: string): NewestRows | null {
-    const base = KeyRows.of(reader, column, null)
+  /**
+   * Return the rows by `column`. Returns null where `KeyRows.of` returns null.
+   *
+   * `reader`: the base. `needsIndex`: see `KeyRows.of`.
+   */
+  static of(
+    { memory }: TableSource,
+    reader: TableReader,
+    column: string,
+    needsIndex: boolean,
+  ): NewestRows | null {
+    const base = KeyRows.of(reader, column, null, needsIndex)
     return base === null ? null : new NewestRows(memory, reader, base, column)
   }
 
@@ -103,9 +111,12 @@ export class NewestRows {
     return this.#version
   }
 
-  /** Return the rows with a key, in any order. Return null if needed data is not in memory, or if there are many rows. */
-  find(key: Key): readonly NewestRow[] | null {
-    const inBase = this.#base.live([key], sameKeyMax)
+  /**
+   * Return the rows with a key, in any order. Return a promise if needed data is being read: call again when the promise
+   * is resolved. Return null if needed data is not in memory and is not being read, or if there are many rows.
+   */
+  find(key: Key): readonly NewestRow[] | Promise<unknown> | null {
+    const inBase = this.#base.find([key], sameKeyMax)
     const places = this.#places.get(mapKey(key)) ?? []
     if (inBase === null || places.length > sameKeyMax) return null
     const found: NewestRow[] = []
@@ -115,12 +126,15 @@ export class NewestRows {
       const offset = first + row
       const died = this.#dead.get(number)
       if (died?.has(offset) === true || this.#dropped.has(number)) continue
-      const id = this.#idOf(fragment, offset)
-      if (id === null) return null
+      const live = this.#reader.live(part.part)
+      if (live instanceof Promise) return live
+      if (live?.has(row) === false) continue
+      const ids = this.#reader.rowIds(fragment)
+      if (ids instanceof Promise) return ids
       found.push({
         fragment: number,
         offset,
-        id,
+        id: ids.at(offset),
         isLast: dead.count + (died?.size ?? 0) + 1 === rows,
         columns: (numbers, pacer) => this.#inBase(part.part, row, numbers, pacer),
       })
@@ -225,14 +239,6 @@ export class NewestRows {
       if (left.length === 0) this.#places.delete(key!)
       else this.#places.set(key!, left)
     }
-  }
-
-  /** Return the id of a row of the base. Null: the ids are not in memory. A later call may find them. */
-  #idOf(fragment: Fragment, offset: number): number | null {
-    const ids = this.#reader.rowIds(fragment)
-    if (!(ids instanceof Promise)) return ids.at(offset)
-    ids.catch(() => {})
-    return null
   }
 }
 

@@ -11,10 +11,10 @@ afterEach(async () => {
 })
 
 /** Open `count` connections to one new root. */
-async function connections(count: number, cacheBytes = 2 ** 28): Promise<Namespace[]> {
+async function connections(count: number, cacheBytes = 2 ** 28, compact = false): Promise<Namespace[]> {
   const store = new MemoryStore('memory://')
   for (let i = 0; i < count; i++) {
-    opened.push(await connect('memory://', { store, cacheBytes, maintenance: { compact: false } }))
+    opened.push(await connect('memory://', { store, cacheBytes, maintenance: { compact } }))
   }
   return opened.slice(-count)
 }
@@ -138,6 +138,8 @@ class Case {
       await this.#ns.createTable(name, [], { schema: schema({ key: this.#key, ...columns }) })
     }
     for (let i = 0; i < rows; i++) await this.run({ add: [i % 8] })
+    // After so many writes by key, the rows are found without an index.
+    for (let i = 0; i < rows; i++) await this.run({ update: i % 3, set: 0 })
   }
 
   #rowOf(number: number): Row {
@@ -212,7 +214,8 @@ class Case {
     for (const ns of [this.#ns, this.#other]) {
       const rows = (name: string) => {
         const query = ns.table(name).query()
-        return query.select(['_rowid', 'key', ...Object.keys(columns)]).toArray({ int64: 'bigint' })
+        const ordered = query.select(['_rowid', 'key', ...Object.keys(columns)]).orderBy('_rowid')
+        return ordered.toArray({ int64: 'bigint' })
       }
       expect(await rows('fast')).toEqual(await rows('usual'))
     }
@@ -225,11 +228,12 @@ describe('a write of one row by its key', () => {
     const key = fc.constantFrom(...(Object.keys(keyTypes) as KeyType[]))
     const property = fc.asyncProperty(
       key,
-      fc.constantFrom(0, 34),
+      fc.constantFrom(0, 18, 34),
+      fc.boolean(),
       fc.constantFrom(2 ** 28, 2 ** 28, 300_000),
       fc.array(step, { minLength: 3, maxLength: 25 }),
-      async (key, rows, cacheBytes, steps) => {
-        const [ns, other] = await connections(2, cacheBytes)
+      async (key, rows, compact, cacheBytes, steps) => {
+        const [ns, other] = await connections(2, cacheBytes, compact)
         const both = new Case(ns!, other!, key)
         await both.begin(rows)
         for (const each of steps) await both.run(each)
@@ -251,8 +255,8 @@ describe('a write of one row by its key', () => {
       await table.upsert([{ id: 1000 + (i % 50), n: i }], { on: 'id' })
       if (i % 3 === 0) await table.delete('id = ?', [1000 + (i % 50)])
     }
-    // The history of versions is stored once per some hundred versions.
-    expect(manifests() - before).toBeLessThan(10)
+    // Only maintenance computes manifests, now and then.
+    expect(manifests() - before).toBeLessThan(100)
     expect(await table.countRows()).toBe(40 + 34)
     expect(await table.countRows('n >= 260 AND id < 40')).toBe(40)
   })
