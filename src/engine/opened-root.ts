@@ -255,9 +255,10 @@ export class OpenedRoot implements Engine {
     const { keepVersionsMs, keepOrphansMs } = keep
     const { pins } = this.retained
     return [
+      // Must run before tasks that read manifests: they would replay a manifest that is due, and store it.
+      new StoredLayouts(layouts, () => committer.state),
       new Compaction({ engine: this, keep, report }),
       new ViewRefreshes(this),
-      new StoredLayouts(layouts, () => committer.state),
       new Retention({ committer, history, layouts, clock, report, warn, keepVersionsMs }),
       this.#sweep,
       // Must run after garbage collection, which sets the GC watermark that drops depend on.

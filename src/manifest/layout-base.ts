@@ -98,9 +98,9 @@ export interface BasePart
 export async function encodeBase(layout: Layout, before: Layout | null, pacer: Pacer): Promise<Uint8Array> {
   const { table: t, version: v, schema, earlier, indexes, next } = layout
   const { row, frag, field } = next
-  const { edits, fragments } =
+  const { edits, fragments, start } =
     before === null
-      ? { edits: null, fragments: layout.fragments }
+      ? { edits: null, fragments: layout.fragments, start: 0 }
       : await differenceOf(before.fragments, layout.fragments, pacer)
   const columns = new ColumnLists()
   const lines: string[] = []
@@ -112,7 +112,7 @@ export async function encodeBase(layout: Layout, before: Layout | null, pacer: P
     before === null || JSON.stringify(before[member]) !== JSON.stringify(value)
   const head = JSON.stringify({
     f: 1,
-    need: featuresOf(layout),
+    need: featuresOf(layout, before, start),
     t,
     v,
     ...(before !== null && { from: before.version, edits }),
@@ -143,7 +143,10 @@ export async function encodeBase(layout: Layout, before: Layout | null, pacer: P
   return Buffer.concat(parts)
 }
 
-/** Return the fragments that only `after` has, and the edits that make `after` of `before`. */
+/**
+ * Return the fragments that only `after` has, and the edits that make `after` of `before`. `start`: the number of
+ * fragments with which both begin.
+ */
 async function differenceOf(before: readonly Fragment[], after: readonly Fragment[], pacer: Pacer) {
   // Most commits add fragments at the end. So skip what both lists begin with.
   const start = await commonStart(before, after, pacer)
@@ -172,7 +175,7 @@ async function differenceOf(before: readonly Fragment[], after: readonly Fragmen
     if (i % checkedAtOnce === 0) await pacer.turn()
   }
   end(before.length)
-  return { edits, fragments }
+  return { edits, fragments, start }
 }
 
 /** Return the number of equal fragments with which both lists begin. */
@@ -351,13 +354,17 @@ const noRows = { parts: [], count: 0 }
 
 const knownFeatures: readonly unknown[] = [movesFeature, ...indexFeatures]
 
-function featuresOf({ fragments, indexes }: Layout): readonly string[] {
-  const moves = fragments.some(isUnordered) ? [movesFeature] : []
-  return [...moves, ...featuresOfIndexes(indexes)]
-}
+/** Lists of fragments that all have ascending row ids. */
+const ascendingLists = new WeakSet<readonly Fragment[]>()
 
-function isUnordered({ ids }: Fragment): boolean {
-  return 'ascending' in ids
+/** Return the features that a manifest needs. `before`: a manifest that begins with the same `start` fragments, or null. */
+function featuresOf({ fragments, indexes }: Layout, before: Layout | null, start: number): readonly string[] {
+  const checked = before !== null && ascendingLists.has(before.fragments) ? start : 0
+  let hasUnordered = false
+  for (let i = checked; i < fragments.length && !hasUnordered; i++)
+    hasUnordered = 'ascending' in fragments[i]!.ids
+  if (!hasUnordered) ascendingLists.add(fragments)
+  return [...(hasUnordered ? [movesFeature] : []), ...featuresOfIndexes(indexes)]
 }
 
 /** Return whether the first line of a base is that of this version of this table. The base may have a newer format. */

@@ -220,7 +220,9 @@ export class LayoutStore {
     const known = this.known(table, version)
     if (known !== undefined) return known
     const base = this.#fromNothing ? null : await this.#readBase(table, version, signal)
-    return base !== null && 'fragments' in base ? base : this.at(table, version, signal)
+    if (base === null || !('fragments' in base)) return this.at(table, version, signal)
+    this.#cache.keep(keyOf(table.uuid, version), base)
+    return base
   }
 
   /**
@@ -262,7 +264,9 @@ export class LayoutStore {
       for (const [k, step] of some.entries()) {
         builder.apply(changeIn(slots[k]!, table.uuid, step), step.slot)
         if (step.version === lost?.version) {
-          await this.#repair(table, builder.layout(), lost)
+          const before = builder.layout()
+          this.#cache.keep(keyOf(table.uuid, before.version), before)
+          await this.#repair(table, before, lost)
           isRepaired = true
         }
         if (pacer.due()) await pacer.pause()
@@ -439,17 +443,25 @@ function keyOf(uuid: string, version: number): string {
   return `${uuid}@${version}`
 }
 
+/** Number of fragments from which on only some of them are measured. */
+const measuredMax = 1000
+
 /**
  * Return the estimated memory of a manifest in bytes, including data that its readers cache in it. The numbers were
- * measured. Fragments that several manifests share are counted for each manifest.
+ * measured. Fragments that several manifests share are counted for each manifest. Of many fragments, evenly spaced ones
+ * stand for all.
  */
 function memoryOf({ fragments }: Layout): number {
-  let bytes = 1000
-  for (const { files, dead, zones } of fragments) {
+  const step = Math.ceil(fragments.length / measuredMax)
+  let bytes = 0
+  let measured = 0
+  for (let i = 0; i < fragments.length; i += step) {
+    const { files, dead, zones } = fragments[i]!
     bytes += 1100 + 300 * files.length + 100 * dead.parts.length
     if (zones !== undefined) for (const { fields } of files) bytes += 160 * fields.length
+    measured++
   }
-  return bytes
+  return 1000 + (measured === 0 ? 0 : Math.round((bytes / measured) * fragments.length))
 }
 
 /** Return the change in a slot that made a version. */

@@ -62,7 +62,9 @@ function layoutArbitrary(version: number): fc.Arbitrary<Layout> {
         const zones =
           files[0] !== undefined && 'file' in files[0] ? { zones: { 1: [id, id, 0] as const } } : {}
         const ids =
-          id % 4 === 3 ? { file: `ids${id}`, bytes: 4, crc: 5, least: 1, greatest: 9 } : { row0: 10 * id }
+          id % 4 === 3
+            ? { file: `ids${id}`, bytes: 4, crc: 5, least: 1, greatest: 9, ...(id % 8 === 7 && unordered) }
+            : { row0: 10 * id }
         return { id, rows: 5 + id, ids, files, dead: { parts, count: parts.length }, ...zones }
       })
       const schemaOf = (id: number) => ({ id, fields: [], metadata: {} })
@@ -76,6 +78,14 @@ function layoutArbitrary(version: number): fc.Arbitrary<Layout> {
         next: { row: 1, frag: 2, field: 3 },
       }
     })
+}
+
+const unordered = { ascending: false } as const
+
+/** The features in the first line of a stored manifest. */
+function needOf(bytes: Uint8Array): unknown {
+  const [head] = Buffer.from(bytes).toString().split('\n')
+  return JSON.parse(`${head}]}`).need
 }
 
 describe('a stored manifest', () => {
@@ -113,6 +123,36 @@ describe('a stored manifest', () => {
           expect(part.fragments.length).toBeLessThanOrEqual(later.fragments.length - near.length + 12)
       }),
       { numRuns: 300 },
+    )
+  })
+
+  test('needs the features of all fragments, also of those that it does not contain', async () => {
+    const lengths = fc.tuple(fc.nat(30), fc.nat(30), fc.nat(30))
+    await fc.assert(
+      fc.asyncProperty(
+        layoutArbitrary(256),
+        layoutArbitrary(320),
+        lengths,
+        async (one, two, [kept, more, whole]) => {
+          const before = { ...one, fragments: one.fragments.slice(0, whole) }
+          const same = before.fragments.slice(0, kept)
+          const ids = new Set(same.map(({ id }) => id))
+          const added = two.fragments.filter(({ id }) => !ids.has(id)).slice(0, more)
+          const later = { ...two, fragments: [...same, ...added] }
+          // Encode both, because the second knows what was found in the first.
+          for (const [layout, from] of [
+            [before, null],
+            [later, before],
+          ] as const) {
+            const isUnordered = layout.fragments.some(({ ids }) => 'ascending' in ids)
+            expect(needOf(await encodeBase(layout, from, pacer))).toEqual(isUnordered ? ['moves'] : [])
+          }
+          const part = await decodeBase(await encodeBase(later, before, pacer), 't', 320, 'k', pacer)
+          expect(layoutOfBase(part, before, 'k')).toEqual(later)
+          expect(part.fragments.length).toBeLessThanOrEqual(added.length)
+        },
+      ),
+      { numRuns: 200 },
     )
   })
 
