@@ -1,6 +1,7 @@
 /** Slots that are blobs of their own in a blob store, named `_log/<slot, 20 digits>`. */
 import { corrupted, quote } from '../errors.js'
 import type { BlobMark, BlobStore } from '../storage/blob-store.js'
+import { keysOf } from '../storage/keys-of.js'
 import type { CommitLog } from './commit-log.js'
 import { statedChecksum } from './slot.js'
 
@@ -37,26 +38,31 @@ export class BlobLog implements CommitLog {
     return this.#store.delete(slotKey(slot))
   }
 
-  /**
-   * List the slots after slot `after`, and return the last one. Skips the files of tails, and dot files, because file
-   * managers create them in folders.
-   */
   async last(signal?: AbortSignal, after = -1): Promise<number> {
-    let last = after
     const startAfter = after < 0 ? directory : slotKey(after)
-    for await (const { key } of this.#store.list(directory, startAfter, signal)) {
-      const name = key.slice(directory.length)
-      if (name.startsWith('.')) continue
-      const slot = slotOfKey(key)
-      if (slot === null) {
-        throw corrupted(`${quote(key)} in the log of ${this.#store.name} is not a slot`, {
-          hint: 'it may be a conflict copy of a synchronised folder: compare it with the slot, then move it away',
-        })
-      }
-      if (key === slotKey(slot)) last = slot
-    }
-    return last
+    return lastOf(await keysOf(this.#store, directory, startAfter, signal), after, this.#store.name)
   }
+}
+
+/**
+ * Return the last slot after slot `after` that has a file of its own; `after` if there is none. `keys`: files of the log of
+ * `store`, in byte order. Skips the files of tails, and dot files, because file managers create them in folders. Throws
+ * Internal ("corrupted") for any other name after the last slot.
+ */
+export function lastOf(keys: readonly string[], after: number, store: string): number {
+  const startAfter = after < 0 ? directory : slotKey(after)
+  for (let i = keys.length - 1; i >= 0 && keys[i]! > startAfter; i--) {
+    const key = keys[i]!
+    if (key.startsWith(`${directory}.`)) continue
+    const slot = slotOfKey(key)
+    if (slot === null) {
+      throw corrupted(`${quote(key)} in the log of ${store} is not a slot`, {
+        hint: 'it may be a conflict copy of a synchronised folder: compare it with the slot, then move it away',
+      })
+    }
+    if (key === slotKey(slot)) return slot
+  }
+  return after
 }
 
 /** Return the key of a slot in the blob store. */

@@ -23,6 +23,7 @@ import { crc32, crcHex } from '../primitives/checksum.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { BlobStore } from '../storage/blob-store.js'
+import { keysOf } from '../storage/keys-of.js'
 import type { EarlierState, Fold, Genesis, Json, Machine } from './machine.js'
 import { isCount, isRecord } from './slot.js'
 
@@ -301,7 +302,7 @@ export class Checkpoints<S> {
 
   /** List the checkpoint files, the newest slot first. */
   async *#named(signal: AbortSignal | undefined): AsyncGenerator<Named> {
-    for await (const { key } of this.#store.list(directory, undefined, signal)) {
+    for (const key of await keysOf(this.#store, directory, undefined, signal)) {
       const named = parseName(nameOf(key))
       if (named !== null) yield named
     }

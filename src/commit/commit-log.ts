@@ -1,5 +1,13 @@
 import type { BlobMark } from '../storage/blob-store.js'
 
+/** Slots with consecutive numbers. */
+export interface SlotRun {
+  /** The bytes of each slot; null for a missing slot. */
+  readonly found: (Uint8Array | null)[]
+  /** The mark of the last slot's blob, determined before the slot was read; null if unknown. */
+  readonly mark: BlobMark | null
+}
+
 /**
  * The commit log of a root: numbered slots, each written once. All writers of a root coordinate through this log alone.
  *
@@ -48,15 +56,20 @@ export interface CommitLog {
    */
   startsTail?(): boolean
   /**
-   * Make slots readable that may have been acknowledged before a power loss. Call this before the first read. Absent in logs
-   * where a read finds such slots.
+   * Return up to `count` slots from `first` on, if these slots are in one tail. Otherwise return null: then `read` returns
+   * them. Absent in logs without tails.
    */
-  settle?(signal?: AbortSignal): Promise<void>
+  readTogether?(first: number, count: number, signal?: AbortSignal): Promise<SlotRun | null>
+  /**
+   * Make slots readable that may have been acknowledged before a power loss. Call this before the first read. Returns what
+   * `last` returns. Absent in logs where a read finds such slots.
+   */
+  settle?(signal?: AbortSignal): Promise<number>
   /** Close the files that the log keeps open. */
   close?(): void
   /**
    * Return the number of the last slot. Lists only the slots after `after` (default -1: all slots), and returns `after`
-   * if there are none. Throws Internal ("corrupted") if the list has a file that is not a slot.
+   * if there are none. Throws Internal ("corrupted") if a file after the last slot is not a slot.
    */
   last(signal?: AbortSignal, after?: number): Promise<number>
 }

@@ -88,8 +88,8 @@ export class Committer<S, Op = unknown> {
       if (!create || readOnly) throw noRoot()
       return createGenesis(log, clock, unknownAfterMs)
     }
-    await log.settle?.(signal)
-    const genesis = await readGenesis(log, options.base, createIfAllowed, signal)
+    const listed = await log.settle?.(signal)
+    const genesis = options.first ?? (await readGenesis(log, options.base, createIfAllowed, signal))
     const start = await findStart(log, machine, genesis, options, signal)
     const queue = new CommitQueue<S>(machine, clock)
     const by = clock.uuid()
@@ -99,7 +99,7 @@ export class Committer<S, Op = unknown> {
       slots: options.slots ?? new Slots(log, features),
       onStopped: error => queue.stop(error),
     })
-    await follower.replay(signal)
+    await follower.replay(listed, signal)
     const appender = new Appender(log, follower, queue, { clock, by, unknownAfterMs, features })
     return new Committer(log, follower, queue, appender, readOnly)
   }

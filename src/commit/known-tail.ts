@@ -158,11 +158,31 @@ export class KnownTail {
 
   /** Return the bytes of a known slot. Returns null if the tail was deleted. */
   async read(slot: number, signal?: AbortSignal): Promise<Uint8Array | null> {
+    return (await this.readTogether(slot, slot, signal))?.[0] ?? null
+  }
+
+  /** Return the bytes of the known slots from `first` to `last`. Returns null if the tail was deleted. */
+  async readTogether(first: number, last: number, signal?: AbortSignal): Promise<Uint8Array[] | null> {
     signal?.throwIfAborted()
-    const i = slot - this.base - 1
-    const start = this.#starts[i]
-    if (start === undefined) return this.#copies[i - this.#crcs.length]!
-    return this.#bytes(start, this.#lengths[i]!, signal)
+    const slots: Uint8Array[] = []
+    while (first + slots.length <= last) {
+      const from = first + slots.length - this.base - 1
+      const start = this.#starts[from]
+      if (start === undefined) {
+        slots.push(this.#copies[from - this.#crcs.length]!)
+        continue
+      }
+      const endOf = (i: number) => this.#starts[i]! + this.#lengths[i]!
+      const most = Math.min(last - this.base, this.#starts.length)
+      let to = from + 1
+      while (to < most && endOf(to) - start <= pieceBytes) to++
+      const piece = await this.#bytes(start, endOf(to - 1) - start, signal)
+      if (piece === null) return null
+      // Copies, because a slot that stays in the cache must not keep the bytes of all others.
+      for (let i = from; i < to; i++)
+        slots.push(to === from + 1 ? piece : piece.slice(this.#starts[i]! - start, endOf(i) - start))
+    }
+    return slots
   }
 
   /**

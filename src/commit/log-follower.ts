@@ -153,10 +153,13 @@ export class LogFollower<S> implements LogEnd<S> {
     return this.#failure
   }
 
-  /** Apply all slots of the log. Throws `SlotMissing` if a slot is missing and a later slot exists. */
-  async replay(signal: AbortSignal | undefined): Promise<void> {
+  /**
+   * Apply all slots of the log. `listed`: the last slot of the log, if the caller has listed it. Throws `SlotMissing` if a
+   * slot is missing and a later slot exists.
+   */
+  async replay(listed: number | undefined, signal: AbortSignal | undefined): Promise<void> {
     await this.advance(readAheadMax, signal)
-    const last = await this.#log.last(signal, this.#head)
+    const last = listed ?? (await this.#log.last(signal, this.#head))
     if (last > this.#head) {
       // Either the slots up to `last` were written after `advance` ended, or a slot before them is missing.
       await this.advance(readAheadMax, signal)

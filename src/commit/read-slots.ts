@@ -1,15 +1,7 @@
 /** Reads consecutive slots of the log, several at a time. */
 import type { BlobMark } from '../storage/blob-store.js'
-import type { CommitLog } from './commit-log.js'
+import type { CommitLog, SlotRun } from './commit-log.js'
 import { mayHaveTail } from './slot.js'
-
-/** Slots with consecutive numbers. */
-interface SlotRun {
-  /** The bytes of each slot; null for a missing slot. */
-  readonly found: (Uint8Array | null)[]
-  /** The mark of the last slot's blob, determined before the slot was read; null if unknown. */
-  readonly mark: BlobMark | null
-}
 
 /**
  * Read up to `window` slots from slot `first` on. If the log has `peek`, only read slots that exist. If `first` does
@@ -25,6 +17,8 @@ export async function readSlots(
   signal: AbortSignal | undefined,
 ): Promise<SlotRun> {
   if (log.peek === undefined) {
+    const together = await log.readTogether?.(first, window, signal)
+    if (together != null) return together
     const found = await Promise.all(Array.from({ length: window }, (_, i) => log.read(first + i, signal)))
     // A slot may be in a tail that was unknown until the slot before it was read.
     for (let i = 1; i < window && found[i - 1] !== null; i++) {
@@ -36,10 +30,13 @@ export async function readSlots(
   const found: (Uint8Array | null)[] = []
   let mark: BlobMark | null = null
   while (found.length < window) {
-    const next = log.peek(first + found.length)
+    const number = first + found.length
+    const next = log.peek(number)
     if (next === null) break
-    mark = next
-    found.push(await log.read(first + found.length, signal))
+    const together = await log.readTogether?.(number, window - found.length, signal)
+    mark = together == null ? next : together.mark
+    if (together == null) found.push(await log.read(number, signal))
+    else found.push(...together.found)
   }
   if (found.length > 0) return { found, mark }
   const later = log.peek(first + 1) === null ? [] : [await log.read(first + 1, signal)]

@@ -13,6 +13,8 @@ import { type DecodedGenesis, decodeGenesis, decodeSlot } from './slot.js'
 
 /** The checkpoints from which replay may begin. */
 export interface CheckpointOptions<S> {
+  /** The bytes of slot 0, if the caller has read them. */
+  readonly first?: Uint8Array | undefined
   /** The newest known checkpoint. Default: replay begins with slot 0. */
   readonly base?: Fold<S> | undefined
   /**

@@ -16,8 +16,9 @@
 import type { Clock } from '../primitives/clock.js'
 import { Ambiguous, type BlobMark, type BlobStore } from '../storage/blob-store.js'
 import { deleteIfPossible } from '../storage/delete-if-possible.js'
-import { BlobLog, slotKey, slotOfKey } from './blob-log.js'
-import type { CommitLog } from './commit-log.js'
+import { keysOf } from '../storage/keys-of.js'
+import { BlobLog, lastOf, slotKey, slotOfKey } from './blob-log.js'
+import type { CommitLog, SlotRun } from './commit-log.js'
 import { KnownTail } from './known-tail.js'
 import { mayHaveTail, statedChecksum } from './slot.js'
 import {
@@ -84,8 +85,8 @@ export class TailedLog implements CommitLog {
   /** By base: the first slot after the base that had a file of its own when the tails were listed. */
   #fileAfter: ReadonlyMap<number, number> = new Map()
   #nextTailBytes = firstTailBytes
-  /** Whether a slot was read whose name may not be durable. */
-  #isUnsynced = false
+  /** The newest slot in a file that was read whose name may not be durable; -1: there is none. */
+  #unsynced = -1
   #syncing: Promise<void> | null = null
 
   constructor(store: BlobStore, { clock, readOnly }: TailedLogOptions) {
@@ -131,13 +132,28 @@ export class TailedLog implements CommitLog {
   }
 
   async has(slot: number, crc?: number, signal?: AbortSignal): Promise<boolean> {
-    if (await this.#files.has(slot, crc, signal)) return true
-    // The slot may be that of a newer checkpoint, in a tail that this process has not met.
-    this.#basesUpTo = -1
-    const tail = await this.#tailOf(slot, signal)
+    let tail = this.#knownTailOf(slot)
+    if (tail === null) {
+      if (await this.#files.has(slot, crc, signal)) return true
+      // The slot may be that of a newer checkpoint, in a tail that this process has not met.
+      this.#basesUpTo = -1
+      tail = await this.#find(slot, signal)
+    }
     if (tail === null || (crc !== undefined && tail.crcOf(slot) !== crc)) return false
     if (this.#store.peek !== undefined) return tail.isThere()
     return (await this.#store.stat(tailKey(tail.base), signal)) !== null
+  }
+
+  /** If the log has `peek`, the mark of the last slot is determined before the slots are read. */
+  async readTogether(first: number, count: number, signal?: AbortSignal): Promise<SlotRun | null> {
+    const tail = this.#knownTailOf(first)
+    if (tail === null) return null
+    const last = Math.min(first + count - 1, tail.last)
+    const hasPeek = this.#store.peek !== undefined
+    if (hasPeek && !tail.isThere()) return null
+    const mark = hasPeek ? tail.markOf(last) : null
+    const found = await tail.readTogether(first, last, signal)
+    return found && { found, mark }
   }
 
   /** Delete a slot that has a file of its own. */
@@ -175,10 +191,15 @@ export class TailedLog implements CommitLog {
    * Make sure that this process sees all slots that were ever acknowledged, also if a power loss undid the mark of the last
    * tail.
    */
-  async settle(signal?: AbortSignal): Promise<void> {
-    const base = (await this.bases(signal)).at(-1)
+  async settle(signal?: AbortSignal): Promise<number> {
+    const keys = await this.#listFiles(signal)
+    const base = this.#bases.at(-1)
     const tail = base === undefined ? null : await this.tail(base)
-    if (tail === null || tail === this.#own) return
+    if (tail !== null && tail !== this.#own) await this.#settleTail(tail, signal)
+    return lastOf(keys, tail?.last ?? -1, this.#store.name)
+  }
+
+  async #settleTail(tail: KnownTail, signal: AbortSignal | undefined): Promise<void> {
     const deadline = this.#clock.elapsed() + settleMs
     // The records that are valid now include every slot that was acknowledged before this call. Later ones need no wait.
     let valid: number | null = null
@@ -223,7 +244,7 @@ export class TailedLog implements CommitLog {
   /** List the slots up to `to` that have files of their own, and those that have files of tails, in the order of slots. */
   async #trimmable(to: number, signal: AbortSignal | undefined) {
     const found: { readonly slot: number; readonly isTail: boolean }[] = []
-    for await (const { key } of this.#store.list('_log/', slotKey(0), signal)) {
+    for (const key of await keysOf(this.#store, '_log/', slotKey(0), signal)) {
       const slot = slotOfKey(key)
       if (slot === null || slot > to) continue
       const isTail = key !== slotKey(slot)
@@ -262,15 +283,21 @@ export class TailedLog implements CommitLog {
     return this.#files.peek!(slot)
   }
 
-  /** Only slots with files of their own may have names that are not durable. */
+  /**
+   * Only slots with files of their own, and ends, may have names that are not durable. If a tail has records, the names of
+   * its own file and of all files of earlier slots are durable, because its owner has synced the folder before it appended.
+   */
   #sync(): Promise<void> {
-    if (this.#isUnsynced) {
-      this.#isUnsynced = false
+    const unsynced = this.#unsynced
+    let durable = -1
+    for (const { base, count } of this.#tails.values()) if (count > 0) durable = Math.max(durable, base)
+    if (unsynced > durable) {
+      this.#unsynced = -1
       const syncing = this.#files.sync!().finally(() => {
         if (this.#syncing === syncing) this.#syncing = null
       })
       syncing.catch(() => {
-        this.#isUnsynced = true
+        this.#unsynced = Math.max(this.#unsynced, unsynced)
       })
       this.#syncing = syncing
     }
@@ -280,7 +307,7 @@ export class TailedLog implements CommitLog {
   async #readFile(slot: number, signal: AbortSignal | undefined): Promise<Uint8Array | null> {
     const bytes = await this.#files.read(slot, signal)
     if (bytes === null) return null
-    this.#isUnsynced = true
+    this.#unsynced = Math.max(this.#unsynced, slot)
     this.#note(slot, bytes, false)
     return bytes
   }
@@ -343,10 +370,17 @@ export class TailedLog implements CommitLog {
 
   /** Return the slots that have tails, ascending. */
   async bases(signal?: AbortSignal): Promise<readonly number[]> {
+    await this.#listFiles(signal)
+    return this.#bases
+  }
+
+  /** List the files of the log, and remember the tails. */
+  async #listFiles(signal: AbortSignal | undefined): Promise<readonly string[]> {
     const newest = this.#newest?.slot ?? 0
     const bases: number[] = []
     const fileAfter = new Map<number, number>()
-    for await (const { key } of this.#store.list('_log/', undefined, signal)) {
+    const keys = await keysOf(this.#store, '_log/', undefined, signal)
+    for (const key of keys) {
       const slot = slotOfKey(key)
       if (slot === null) continue
       if (key === tailKey(slot)) bases.push(slot)
@@ -356,7 +390,7 @@ export class TailedLog implements CommitLog {
     this.#bases = bases
     this.#fileAfter = fileAfter
     this.#basesUpTo = Math.max(newest, bases.at(-1) ?? 0)
-    return bases
+    return keys
   }
 
   /** Return the tail of slot `base` with everything that can be read of it now; null if it was never created or was deleted. */
@@ -418,8 +452,9 @@ export class TailedLog implements CommitLog {
   async #readEnd(base: number): Promise<TailEnd | null> {
     const bytes = await this.#store.get(endKey(base))
     if (bytes === null) return null
-    this.#isUnsynced = true
-    return decodeTailEnd(bytes, base)
+    const end = decodeTailEnd(bytes, base)
+    this.#unsynced = Math.max(this.#unsynced, base + end.records)
+    return end
   }
 
   /** Return the tail of this process if `slot` is its next slot and fits. */

@@ -152,9 +152,12 @@ export async function connect(
  * limit, Node reports 0 or a very large number.
  */
 function defaultBudget(): number {
-  const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
-  return Math.min(1024 ** 3, Math.floor(memory / 4))
+  // Node reads several files to find the limit, so ask once per process.
+  memoryBytes ??= Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
+  return Math.min(1024 ** 3, Math.floor(memoryBytes / 4))
 }
+
+let memoryBytes: number | undefined
 
 function readOnlyError(): SheafError {
   return new SheafError(ErrorCode.PermissionDenied, 'this root is opened read-only')

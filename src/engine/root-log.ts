@@ -106,6 +106,7 @@ export class RootLog {
       readOnly,
       slots: root.slots,
       onApplied: (slot: Slot, state: CatalogState) => root.#applied(slot, state),
+      first: first ?? undefined,
       base: opened ?? undefined,
       newer: (after: number) => checkpoints.newest(undefined, after),
       onReopened: (base: unknown) => root.#reopened(base as Checkpoint<CatalogState>),

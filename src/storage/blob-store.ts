@@ -123,6 +123,8 @@ export interface BlobStore {
    * is exclusive. Default: from the first key.
    */
   list(prefix: string, startAfter?: string, signal?: AbortSignal): AsyncIterable<BlobInfo>
+  /** Return the keys that `list` yields. Only in stores where `list` must ask for the size and age of each blob. */
+  listKeys?(prefix: string, startAfter?: string, signal?: AbortSignal): Promise<readonly string[]>
   /** Delete a blob. Deleting an absent key succeeds. */
   delete(key: string, signal?: AbortSignal): Promise<void>
   /**

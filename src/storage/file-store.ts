@@ -324,6 +324,12 @@ export class FileStore implements BlobStore {
     yield* this.#walk(directoryOf(prefix), prefix, startAfter, new Pacer(signal, this.#clock))
   }
 
+  async listKeys(prefix: string, startAfter = '', signal?: AbortSignal): Promise<readonly string[]> {
+    signal?.throwIfAborted()
+    checkPrefix(prefix)
+    return this.#keys(directoryOf(prefix), prefix, startAfter, new Pacer(signal, this.#clock))
+  }
+
   async delete(key: string, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted()
     checkKey(key)
@@ -581,6 +587,16 @@ export class FileStore implements BlobStore {
       }
       await pacer.turn()
     }
+  }
+
+  /** Return the keys that `#walk` yields the blobs of. */
+  async #keys(directory: string, prefix: string, startAfter: string, pacer: Pacer): Promise<string[]> {
+    const keys: string[] = []
+    for (const entry of await this.#entries(directory, prefix, startAfter, pacer)) {
+      if (!entry.endsWith('/')) keys.push(entry)
+      else for (const key of await this.#keys(entry.slice(0, -1), prefix, startAfter, pacer)) keys.push(key)
+    }
+    return keys
   }
 
   /**

@@ -180,6 +180,75 @@ describe('a process that commits alone', () => {
   })
 })
 
+/** A store whose folders can be synced, which counts lists, syncs, and reads in place. */
+class MeteredStore extends InPlaceStore {
+  readonly calls: string[] = []
+
+  override list(...call: Parameters<InPlaceStore['list']>) {
+    this.calls.push('list')
+    return super.list(...call)
+  }
+
+  async sync() {
+    this.calls.push('sync')
+  }
+
+  override openInPlace(key: string): BlobInPlace | null {
+    const blob = super.openInPlace(key)
+    if (blob === null) return null
+    const read = blob.read.bind(blob)
+    return Object.assign(blob, {
+      read: (offset: number, target: Uint8Array) => {
+        this.calls.push('read')
+        read(offset, target)
+      },
+    })
+  }
+}
+
+describe('a process that opens the log', () => {
+  const opening = async (store: MeteredStore) => {
+    store.calls.length = 0
+    const opened = await open(store)
+    const count = (call: string) => store.calls.filter(each => each === call).length
+    return { notes: await notesOf(opened), lists: count('list'), syncs: count('sync'), reads: count('read') }
+  }
+
+  test('lists it once, and reads the slots of a tail together', async () => {
+    const store = new MeteredStore()
+    await commit(await open(store), ...letters(0, 40))
+    const { notes, lists, reads } = await opening(store)
+    expect(notes).toEqual(letters(0, 40))
+    expect(lists).toBe(1)
+    expect(reads).toBeLessThan(10)
+  })
+
+  test('syncs its folder if the name of the last slot may be lost, but not if a tail has records', async () => {
+    const store = new MeteredStore()
+    await commit(await open(store), 'first')
+    expect((await opening(store)).syncs).toBe(1)
+    const second = await open(store)
+    await commit(second, ...letters(0, 40))
+    expect((await opening(store)).syncs).toBe(0)
+    await commit(await open(store), 'last')
+    expect((await opening(store)).syncs).toBe(1)
+  })
+
+  test('reports a lost slot before a later one', async () => {
+    const store = new MemoryStore()
+    await commit(await open(store), ...letters(0, 5))
+    await store.delete('_log/00000000000000000004')
+    await expect(open(store)).rejects.toThrow('slot 4 is missing, although slot 5 exists')
+  })
+
+  test('reports a file after the last slot that is not a slot', async () => {
+    const store = new MemoryStore()
+    await commit(await open(store), 'first')
+    await store.put('_log/00000000000000000001 (conflict)', Uint8Array.of(1))
+    await expect(open(store)).rejects.toThrow('is not a slot')
+  })
+})
+
 describe('another writer', () => {
   test('ends the tail, and both write files', async () => {
     const store = new InPlaceStore()

@@ -33,7 +33,7 @@ describe('the simulation detects', () => {
     vi.spyOn(catalogMachine, 'check').mockImplementation(() => {})
     // A process that opens the root for one call has nothing to give up.
     const change = (plan: Plan): Plan => ({ ...plan, areBrief: false, hasTails: false })
-    expect(await firstViolation(150, change)).toMatch(/missing|not there/)
+    expect(await firstViolation(2000, change)).toMatch(/missing|not there/)
   }, 600_000)
 
   test('a missing check of the slot before', async () => {

@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type CheckSizes, storeChecks } from '../../adapters/storage/store-checks.js'
 import { type BlobInfo, type BlobStore, isSameBlob } from '../../src/storage/blob-store.js'
+import { keysOf } from '../../src/storage/keys-of.js'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const text = (blob: Uint8Array | null): string | null => blob && new TextDecoder().decode(blob)
@@ -73,6 +74,7 @@ export function blobStoreSuite(name: string, open: () => Promise<BlobStore>, siz
           for (const after of [chosen, chosen.slice(0, -1), `${chosen}/`, `${chosen.slice(0, 1)}0`]) {
             const expected = sorted.filter(key => key.startsWith(prefix) && key > after)
             expect(await keys(store.list(prefix, after))).toEqual(expected)
+            expect(await keysOf(store, prefix, after)).toEqual(expected)
           }
         }),
         { numRuns: 40 },
