@@ -25,9 +25,13 @@ import { movesFeature } from './change.js'
 import {
   type DataFile,
   type Fragment,
+  type FragmentLine,
   type Layout,
+  layoutOfLines,
+  linesOf,
   type RowIds,
   type RunsPlace,
+  type ShortLine,
   sameFragment,
 } from './layout.js'
 import { featuresOfIndexes, indexFeatures, type TableIndex } from './table-index.js'
@@ -86,12 +90,11 @@ type Shared = 'schema' | 'earlier' | 'indexes'
 type Edit = readonly [at: number, gone: number, added: number]
 
 /** The content of one base. */
-export interface BasePart
-  extends Pick<Layout, 'table' | 'version' | 'next' | 'fragments'>,
-    Partial<Pick<Layout, Shared>> {
-  /** The version of the base before; 0 if `fragments` are all fragments. */
+export interface BasePart extends Pick<Layout, 'table' | 'version' | 'next'>, Partial<Pick<Layout, Shared>> {
+  /** The version of the base before; 0 if `lines` are all fragments. */
   readonly from: number
   readonly edits: readonly Edit[]
+  readonly lines: readonly FragmentLine[]
 }
 
 /** Encode the manifest of a version. `before`: the manifest of the version `baseBefore`; null if that is 0. */
@@ -192,25 +195,26 @@ async function commonStart(before: readonly Fragment[], after: readonly Fragment
 
 /** Return the manifest that a base has. `before`: the manifest of the base before; null if the base has none. */
 export function layoutOfBase(part: BasePart, before: Layout | null, key: string): Layout {
-  const { table, version, from, edits, next, fragments: lines } = part
+  const { table, version, from, edits, next, lines } = part
   const { schema = before?.schema, earlier = before?.earlier ?? [], indexes = before?.indexes ?? [] } = part
   if (schema === undefined) throw damaged(key, 'it has no schema')
-  if (from === 0 || before === null)
-    return { table, version, schema, earlier, indexes, fragments: lines, next }
-  const fragments: Fragment[] = []
+  const others = { table, version, schema, earlier, indexes, next }
+  if (from === 0 || before === null) return layoutOfLines(others, lines)
+  const earlierLines = linesOf(before)
+  const all: FragmentLine[] = []
   let kept = 0
   let line = 0
   for (const [at, gone, added] of edits) {
-    if (at < kept || at + gone > before.fragments.length || line + added > lines.length) {
+    if (at < kept || at + gone > earlierLines.length || line + added > lines.length) {
       throw damaged(key, `its edits do not fit to the base of version ${from}`)
     }
-    for (; kept < at; kept++) fragments.push(before.fragments[kept]!)
-    for (const stop = line + added; line < stop; line++) fragments.push(lines[line]!)
+    for (; kept < at; kept++) all.push(earlierLines[kept]!)
+    for (const stop = line + added; line < stop; line++) all.push(lines[line]!)
     kept = at + gone
   }
   if (line < lines.length) throw damaged(key, 'its edits have fewer fragments than it has lines')
-  for (; kept < before.fragments.length; kept++) fragments.push(before.fragments[kept]!)
-  return { table, version, schema, earlier, indexes, fragments, next }
+  for (; kept < earlierLines.length; kept++) all.push(earlierLines[kept]!)
+  return layoutOfLines(others, all)
 }
 
 /**
@@ -239,20 +243,20 @@ export async function decodeBase(
   const bodyEnd = end - fileEnd.length
   if (file.toString('latin1', bodyEnd, end) !== fileEnd)
     throw damaged(key, 'its list of fragments is incomplete')
-  const fragments: Fragment[] = []
+  const lines: FragmentLine[] = []
   for (let at = body; at < bodyEnd; ) {
     // Parse complete lines: extend the piece to the end of its last line.
     const lineEnd = file.indexOf(newline, Math.min(at + sliceLength, bodyEnd - 1))
     const textEnd = file[lineEnd - 1] === comma ? lineEnd - 1 : lineEnd
-    for (const line of parse(`[${file.toString('utf8', at, textEnd)}]`, key) as readonly unknown[]) {
-      const fragment = fragmentOf(line, columns)
-      if (fragment === null) throw damaged(key, `its fragment ${fragments.length} is invalid`)
-      fragments.push(fragment)
+    for (const value of parse(`[${file.toString('utf8', at, textEnd)}]`, key) as readonly unknown[]) {
+      const line = lineOf(value, columns)
+      if (line === null) throw damaged(key, `its fragment ${lines.length} is invalid`)
+      lines.push(line)
     }
     at = lineEnd + 1
     await pacer.turn()
   }
-  return { table, version, ...head, fragments }
+  return { table, version, ...head, lines }
 }
 
 /** Check the first line of a base. */
@@ -318,39 +322,24 @@ class ColumnLists {
   }
 }
 
-/**
- * The line of a fragment whose rows are one blob, if it has consecutive ids, no deleted rows and no zone maps. After
- * many small commits, most fragments are such fragments.
- */
-type ShortLine = readonly [
-  id: number,
-  rows: number,
-  row0: number,
-  slot: number,
-  blob: number,
-  bytes: number,
-  schema: number,
-  columns: number,
-]
+/** A short line as it is stored: with the number of the list of its columns. */
+type StoredShortLine = readonly [...numbers: number[], columns: number]
 
 const shortLength = 8
 
-function isShortLine(line: readonly unknown[]): boolean {
-  return line.length === shortLength && line.every(isCount)
-}
-
-/** Return the fragment of a line; null if the line is invalid. */
-function fragmentOf(line: unknown, columns: readonly (readonly number[])[]): Fragment | null {
+/**
+ * Check a parsed line, and put the list of its columns into it. Returns null if the line is invalid. `columns`: the lists
+ * of columns of the file.
+ */
+function lineOf(line: unknown, columns: readonly (readonly number[])[]): FragmentLine | null {
   if (!Array.isArray(line)) return isFragment(line) ? line : null
-  if (!isShortLine(line)) return null
-  const [id, rows, row0, slot, blob, bytes, schema, list] = line as unknown as ShortLine
-  const fields = columns[list]
+  if (line.length !== shortLength) return null
+  for (let i = 0; i < shortLength; i++) if (line[i] >>> 0 !== line[i] && !isCount(line[i])) return null
+  const fields = columns[line[shortLength - 1]]
   if (fields === undefined) return null
-  const files = [{ slot, blob, bytes, schema, fields }]
-  return { id, rows, ids: { row0 }, files, dead: noRows }
+  line[shortLength - 1] = fields
+  return line as ShortLine
 }
-
-const noRows = { parts: [], count: 0 }
 
 const knownFeatures: readonly unknown[] = [movesFeature, ...indexFeatures]
 
@@ -399,7 +388,7 @@ function plainFragment({ id, rows, ids, files, dead, zones }: Fragment, columns:
     zones === undefined
   ) {
     const { slot, blob, bytes, schema, fields } = only
-    const line: ShortLine = [id, rows, ids.row0, slot, blob, bytes, schema, columns.numberOf(fields)]
+    const line: StoredShortLine = [id, rows, ids.row0, slot, blob, bytes, schema, columns.numberOf(fields)]
     return line
   }
   return {

@@ -19,7 +19,7 @@ import { Pacer } from '../primitives/pacer.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import type { Change } from './change.js'
 import type { History } from './history.js'
-import { type Layout, LayoutBuilder } from './layout.js'
+import { type FragmentLine, isShort, type Layout, LayoutBuilder, linesOf } from './layout.js'
 import {
   type BasePart,
   baseBefore,
@@ -220,7 +220,7 @@ export class LayoutStore {
     const known = this.known(table, version)
     if (known !== undefined) return known
     const base = this.#fromNothing ? null : await this.#readBase(table, version, signal)
-    if (base === null || !('fragments' in base)) return this.at(table, version, signal)
+    if (base === null || !('table' in base)) return this.at(table, version, signal)
     this.#cache.keep(keyOf(table.uuid, version), base)
     return base
   }
@@ -232,7 +232,7 @@ export class LayoutStore {
   async ensureBase(table: TableAddress, version: number, signal?: AbortSignal): Promise<void> {
     for (const each of basesOf(version).reverse()) {
       const base = await this.#readBase(table, each, signal)
-      if (!('fragments' in base)) await this.#replaceBase(table, await this.at(table, each, signal), base)
+      if (!('table' in base)) await this.#replaceBase(table, await this.at(table, each, signal), base)
     }
   }
 
@@ -292,6 +292,14 @@ export class LayoutStore {
   ): Promise<ReplayPlan> {
     const pacer = new Pacer(signal)
     const steps: Step[] = []
+    // The newest version may have a base of its own. It is written some time after the version. So if it does not exist,
+    // a reader does not write it.
+    let own: LostBase | null = null
+    if (!this.#fromNothing && version > 0 && version === table.start) {
+      const base = await this.#readBase(table, version, signal)
+      if ('table' in base) return { from: base, steps, lost: null }
+      own = base
+    }
     let lost: LostBase | null = null
     let isStart = false
     for (let at = version; ; ) {
@@ -299,10 +307,10 @@ export class LayoutStore {
       if (known !== undefined) return { from: known, steps: steps.reverse(), lost }
       if (isStart && trustsBases) {
         const base = await this.#readBase(table, at, signal)
-        if ('fragments' in base) return { from: base, steps: steps.reverse(), lost }
+        if ('table' in base) return { from: base, steps: steps.reverse(), lost }
         lost ??= base
       }
-      const { start, before } = await orLost(this.#backFrom(table, at, steps, signal), table, lost)
+      const { start, before } = await orLost(this.#backFrom(table, at, steps, signal), table, lost ?? own)
       isStart = before === start
       at = before
       await pacer.turn()
@@ -372,7 +380,7 @@ export class LayoutStore {
     const parts = await Promise.all(versions.map(each => this.#readPart(table, each, signal)))
     let layout: Layout | null = null
     for (const part of parts.reverse()) {
-      if (!('fragments' in part)) return part
+      if (!('table' in part)) return part
       try {
         layout = layoutOfBase(part, layout, baseKey(table.location, part.version))
       } catch (error) {
@@ -451,17 +459,23 @@ const measuredMax = 1000
  * measured. Fragments that several manifests share are counted for each manifest. Of many fragments, evenly spaced ones
  * stand for all.
  */
-function memoryOf({ fragments }: Layout): number {
-  const step = Math.ceil(fragments.length / measuredMax)
+function memoryOf(layout: Layout): number {
+  const lines = linesOf(layout)
+  const step = Math.ceil(lines.length / measuredMax)
   let bytes = 0
   let measured = 0
-  for (let i = 0; i < fragments.length; i += step) {
-    const { files, dead, zones } = fragments[i]!
-    bytes += 1100 + 300 * files.length + 100 * dead.parts.length
-    if (zones !== undefined) for (const { fields } of files) bytes += 160 * fields.length
+  for (let i = 0; i < lines.length; i += step) {
+    bytes += memoryOfLine(lines[i]!)
     measured++
   }
-  return 1000 + (measured === 0 ? 0 : Math.round((bytes / measured) * fragments.length))
+  return 1000 + (measured === 0 ? 0 : Math.round((bytes / measured) * lines.length))
+}
+
+function memoryOfLine(line: FragmentLine): number {
+  if (isShort(line)) return 1400
+  const { files, dead, zones } = line
+  const columns = zones === undefined ? 0 : files.reduce((sum, { fields }) => sum + fields.length, 0)
+  return 1100 + 300 * files.length + 100 * dead.parts.length + 160 * columns
 }
 
 /** Return the change in a slot that made a version. */

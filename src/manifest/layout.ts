@@ -75,6 +75,74 @@ export interface Layout {
 }
 
 /**
+ * A fragment whose rows are one blob, if it has consecutive ids, no deleted rows and no zone maps. After many small
+ * commits, most fragments are such fragments.
+ */
+export type ShortLine = [
+  id: number,
+  rows: number,
+  row0: number,
+  slot: number,
+  blob: number,
+  bytes: number,
+  schema: number,
+  /** The field ids of the columns, or the decoded fragment. */
+  columns: readonly number[] | Fragment,
+]
+
+export type FragmentLine = Fragment | ShortLine
+
+/**
+ * The lines of manifests whose fragments were not read yet. A stored manifest may have a line for each of very many small
+ * fragments, and neither the number of rows nor an append needs the fragments. So a fragment is decoded when a caller
+ * reads `fragments`. Decoded fragments are shared by all manifests that were computed from the same stored manifest.
+ */
+const linesByLayout = new WeakMap<Layout, readonly FragmentLine[]>()
+
+/** Return a manifest with the fragments of `lines`, which are decoded when `fragments` is read. */
+export function layoutOfLines(others: Omit<Layout, 'fragments'>, lines: readonly FragmentLine[]): Layout {
+  let all: readonly Fragment[] | undefined
+  const layout: Layout = {
+    ...others,
+    get fragments() {
+      if (all === undefined) {
+        all = lines.map(fragmentOf)
+        linesByLayout.delete(layout)
+      }
+      return all
+    },
+  }
+  linesByLayout.set(layout, lines)
+  return layout
+}
+
+/** Return the lines of a manifest whose fragments were not read yet; undefined for any other manifest. */
+function undecodedLines(layout: Layout): readonly FragmentLine[] | undefined {
+  return linesByLayout.get(layout)
+}
+
+/** Return the lines or the fragments of a manifest. */
+export function linesOf(layout: Layout): readonly FragmentLine[] {
+  return linesByLayout.get(layout) ?? layout.fragments
+}
+
+export function isShort(line: FragmentLine): line is ShortLine {
+  return Array.isArray(line)
+}
+
+const noRows = { parts: [], count: 0 }
+
+function fragmentOf(line: FragmentLine): Fragment {
+  if (!isShort(line)) return line
+  const [id, rows, row0, slot, blob, bytes, schema, columns] = line
+  if ('files' in columns) return columns
+  const files = [{ slot, blob, bytes, schema, fields: columns }]
+  const fragment: Fragment = { id, rows, ids: { row0 }, files, dead: noRows }
+  line[7] = fragment
+  return fragment
+}
+
+/**
  * Number of searches in the list of fragments before a builder creates a map. Building the map takes as long as about
  * 12 searches.
  */
@@ -91,9 +159,11 @@ export class LayoutBuilder {
   #earlier: readonly TableSchema[]
   #indexes: readonly TableIndex[]
   #next: Counters | undefined
-  /** The fragments in order. Null at the position of a dropped fragment. */
+  /** The manifest before, if its fragments are not decoded and were not needed so far. */
+  #undecoded: Layout | null
+  /** The fragments in order, without those of `#undecoded`. Null at the position of a dropped fragment. */
   #fragments: (Fragment | null)[]
-  /** The number of fragments that are not null. */
+  /** The number of fragments that are not null, with those of `#undecoded`. */
   #count: number
   /** By fragment id: the position in the list. Null until `searchesMax` searches were done. */
   #positions: Map<number, number> | null = null
@@ -109,8 +179,10 @@ export class LayoutBuilder {
     this.#earlier = before?.earlier ?? []
     this.#indexes = before?.indexes ?? []
     this.#next = before?.next
-    this.#fragments = before === null ? [] : [...before.fragments]
-    this.#count = this.#fragments.length
+    const lines = before === null ? undefined : undecodedLines(before)
+    this.#undecoded = lines === undefined ? null : before
+    this.#fragments = before === null || lines !== undefined ? [] : [...before.fragments]
+    this.#count = lines?.length ?? this.#fragments.length
   }
 
   /**
@@ -151,6 +223,7 @@ export class LayoutBuilder {
       this.#mergeDeletions(this.#positionOf(id, v), parts, offsets)
     const positions = this.#positionsFor(change)
     for (const { id, rows, ids, files: added, zones } of change.add) {
+      // Fragments that are not decoded come before `#fragments`, and no position is known.
       const position = positions.get(id) ?? this.#fragments.length
       this.#positions?.set(id, position)
       this.#count++
@@ -178,6 +251,14 @@ export class LayoutBuilder {
     assert(this.#table !== undefined && this.#next !== undefined, 'a builder without changes has no manifest')
     const schema = this.#schema
     assert(schema !== undefined, `version ${this.#version} of table ${this.#table} has no schema`)
+    const table = this.#table
+    const version = this.#version
+    const indexes = this.#indexes
+    const next = this.#next
+    const others = { table, version, schema, earlier: this.#earlier, indexes, next }
+    if (this.#undecoded !== null && this.#earlier.length === 0)
+      return layoutOfLines(others, [...linesOf(this.#undecoded), ...(this.#fragments as Fragment[])])
+    this.#decode()
     for (const [position, dead] of this.#dead)
       this.#fragments[position] = { ...this.#fragments[position]!, dead }
     this.#dead.clear()
@@ -187,18 +268,18 @@ export class LayoutBuilder {
       ? this.#fragments.filter(fragment => fragment !== null)
       : (this.#fragments.slice() as Fragment[])
     this.#earlier = stillUsed(this.#earlier, fragments)
-    return {
-      table: this.#table,
-      version: this.#version,
-      schema,
-      earlier: this.#earlier,
-      fragments,
-      indexes: this.#indexes,
-      next: this.#next,
-    }
+    return { ...others, earlier: this.#earlier, fragments }
+  }
+
+  /** Decode the fragments of the manifest before, because a change needs their positions. */
+  #decode(): void {
+    if (this.#undecoded === null) return
+    this.#fragments = [...this.#undecoded.fragments, ...this.#fragments]
+    this.#undecoded = null
   }
 
   #positionOf(id: number, version: number): number {
+    this.#decode()
     if (this.#searches++ === searchesMax) {
       this.#positions = new Map(this.#fragments.map((fragment, position) => [fragment?.id ?? -1, position]))
     }
@@ -241,6 +322,7 @@ export class LayoutBuilder {
    * number of batches.
    */
   #forgetFiles({ fields }: TableSchema): void {
+    this.#decode()
     const ids = new Set(fields.map(field => field.id))
     for (const [position, fragment] of this.#fragments.entries()) {
       if (fragment === null || fragment.files.length < 2) continue
@@ -306,7 +388,9 @@ export function applyChange(before: Layout | null, change: Change, slot: number)
 
 /** Return the number of live rows of a version. */
 export function countRows(layout: Layout): number {
-  return layout.fragments.reduce((sum, fragment) => sum + liveRows(fragment), 0)
+  let sum = 0
+  for (const line of linesOf(layout)) sum += isShort(line) ? line[1] : liveRows(line)
+  return sum
 }
 
 /** Return the number of live rows of a fragment. */

@@ -1,7 +1,16 @@
 /** Stored manifests: the whole manifest, or the difference to an earlier one. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { DataFile, Fragment, Layout, RunsPlace } from '../../src/manifest/layout.js'
+import {
+  applyChange,
+  countRows,
+  type DataFile,
+  type Fragment,
+  isShort,
+  type Layout,
+  linesOf,
+  type RunsPlace,
+} from '../../src/manifest/layout.js'
 import {
   baseBefore,
   baseKey,
@@ -11,6 +20,7 @@ import {
   layoutOfBase,
 } from '../../src/manifest/layout-base.js'
 import { Pacer } from '../../src/primitives/pacer.js'
+import { emptyChange } from '../support/catalog.js'
 
 const pacer = new Pacer()
 
@@ -119,8 +129,7 @@ describe('a stored manifest', () => {
         expect(layoutOfBase(whole, null, 'k')).toEqual(one)
         const part = await decodeBase(await encodeBase(later, one, pacer), 't', to, 'k', pacer)
         expect(layoutOfBase(part, one, 'k')).toEqual(later)
-        if (isNear)
-          expect(part.fragments.length).toBeLessThanOrEqual(later.fragments.length - near.length + 12)
+        if (isNear) expect(part.lines.length).toBeLessThanOrEqual(later.fragments.length - near.length + 12)
       }),
       { numRuns: 300 },
     )
@@ -149,11 +158,64 @@ describe('a stored manifest', () => {
           }
           const part = await decodeBase(await encodeBase(later, before, pacer), 't', 320, 'k', pacer)
           expect(layoutOfBase(part, before, 'k')).toEqual(later)
-          expect(part.fragments.length).toBeLessThanOrEqual(added.length)
+          expect(part.lines.length).toBeLessThanOrEqual(added.length)
         },
       ),
       { numRuns: 200 },
     )
+  })
+
+  test('gives the same manifests after any changes, whether its fragments are decoded or not', async () => {
+    const added = (id: number) => {
+      const files = [{ blob: 0, bytes: 8, fields: [1] }]
+      return emptyChange('t', 0, { add: [{ id, rows: 3, ids: { row0: 0 }, files }] })
+    }
+    const step = fc.oneof(
+      fc.constant((layout: Layout) => added(layout.version)),
+      fc.nat(30).map(choice => (layout: Layout) => {
+        const fragment = layout.fragments[choice % Math.max(1, layout.fragments.length)]
+        if (fragment === undefined) return added(layout.version)
+        const all = { drop: [fragment.id] }
+        return emptyChange('t', 0, choice % 2 === 0 ? all : { dead: [[fragment.id, { blob: 1 }, 1]] })
+      }),
+      fc.constant((layout: Layout) => emptyChange('t', 0, { schema: { ...layout.schema, id: 3 } })),
+    )
+    await fc.assert(
+      fc.asyncProperty(layoutArbitrary(64), fc.array(step, { maxLength: 6 }), async (one, steps) => {
+        const stored = layoutOfBase(
+          await decodeBase(await encodeBase(one, null, pacer), 't', 64, 'k', pacer),
+          null,
+          'k',
+        )
+        const versions: [Layout, Layout][] = [[one, stored]]
+        for (const of of steps) {
+          const [known, lazy] = versions.at(-1)!
+          const { version } = known
+          const change = { ...of(known), v: version + 1, base: version }
+          versions.push([applyChange(known, change, version), applyChange(lazy, change, version)])
+        }
+        for (const [known, lazy] of versions) expect(countRows(lazy)).toBe(countRows(known))
+        for (const [known, lazy] of versions.reverse()) expect(lazy).toEqual(known)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('is not decoded to count rows or to append, and later versions share its fragments', async () => {
+    const fragments = Array.from({ length: 3 }, (_, id): Fragment => {
+      const files = [{ slot: 1, blob: id, bytes: 8, schema: 1, fields: [1] }]
+      return { id, rows: 2, ids: { row0: 2 * id }, files, dead: { parts: [], count: 0 } }
+    })
+    const next = { row: 6, frag: 3, field: 2 }
+    const one = { version: 64, earlier: [], indexes: [], schema: { id: 1, fields: [] } }
+    const encoded = await encodeBase({ table: 't', ...one, fragments, next }, null, pacer)
+    const stored = layoutOfBase(await decodeBase(encoded, 't', 64, 'k', pacer), null, 'k')
+    const add = [{ id: 3, rows: 5, ids: { row0: 6 }, files: [] }]
+    const later = applyChange(stored, emptyChange('t', 65, { base: 64, add }), 9)
+    expect([stored, later].map(countRows)).toEqual([6, 11])
+    expect(linesOf(later).filter(isShort)).toHaveLength(3)
+    expect(later.fragments[0]).toEqual(fragments[0])
+    expect(stored.fragments[0]).toBe(later.fragments[0])
   })
 
   test('of 10,000 small commits has less than 50 bytes for each', async () => {
