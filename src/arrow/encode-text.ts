@@ -47,7 +47,7 @@ export function encodeTexts(
 }
 
 function splitSurrogate(text: string, place: Place, row: number): SheafError {
-  const at = text.search(/\p{Surrogate}/u)
+  const at = text.search(/[\ud800-\udfff]/u)
   return schemaMismatch(
     `row ${place.row(row)}: column ${quote(place.path)} holds half of a surrogate pair at character ${at} of ${quote(text)}`,
     { hint: 'do not split texts inside a character; text.toWellFormed() replaces each half by U+FFFD' },

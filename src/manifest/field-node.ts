@@ -4,10 +4,10 @@
  * A path is the names from a column down to a field of a struct, joined by dots: `meta.lang`. A column name may contain
  * dots too. If a column has exactly the path as its name, the path means this column.
  */
-
 import { childFields, type DataType, type Field } from '../arrow/types.js'
 import { columnNotFound } from '../errors.js'
 import { inBackticks } from '../primitives/in-backticks.js'
+import { lazyPattern } from '../primitives/lazy-pattern.js'
 import { columnOfField, descendants, type TableField, type TableSchema } from './table-schema.js'
 
 /** A field and its descendants. */
@@ -80,12 +80,14 @@ export function findFieldById(schema: TableSchema, id: number): readonly FieldNo
   return chain
 }
 
+const special = lazyPattern(String.raw`[^\p{Alphabetic}\p{N}_]`, 'u')
+
 /**
  * Return the path of a field in the syntax of `findField`. A name with a character other than letters, digits and `_`
  * is put in backticks.
  */
 export function pathText(chain: readonly FieldNode[]): string {
-  return chain.map(({ name }) => (/[^\p{Alphabetic}\p{N}_]/u.test(name) ? inBackticks(name) : name)).join('.')
+  return chain.map(({ name }) => (special().test(name) ? inBackticks(name) : name)).join('.')
 }
 
 /**

@@ -100,15 +100,15 @@ function nameProblem(name: string): string | undefined {
   if (isDots(name)) return 'means a directory in a URL'
   const bad = /[/\\?#%]/.exec(name)
   if (bad !== null) return `contains ${quote(bad[0])}`
-  if (/\p{Cc}/u.test(name)) return 'contains a control character'
-  if (/\p{Cs}/u.test(name)) return 'contains half a surrogate pair'
+  if (/[^ -~\xa0-\uffff]/.test(name)) return 'contains a control character'
+  if (!name.isWellFormed()) return 'contains half a surrogate pair'
   if (Buffer.byteLength(name) > maxNameBytes) return `is longer than ${maxNameBytes} bytes`
   return undefined
 }
 
 /** Check the name of an index. Throws InvalidInput for names that a URL cannot contain. */
 export function checkIndexName(name: string, where: string): void {
-  if (isDots(name) || /\p{Cs}/u.test(name) || Buffer.byteLength(name) > maxNameBytes) {
+  if (isDots(name) || !name.isWellFormed() || Buffer.byteLength(name) > maxNameBytes) {
     throw invalidInput(`${where} is not a valid name of an index: ${quote(name)}`)
   }
 }
@@ -119,11 +119,9 @@ export function checkIndexName(name: string, where: string): void {
  */
 export function checkTagName(name: string, where: string): void {
   const fits =
-    /^[\p{Alphabetic}\p{N}._-]+$/u.test(name) &&
-    !name.includes('..') &&
-    !name.startsWith('.') &&
-    !name.endsWith('.') &&
-    !name.endsWith('.lock') &&
+    // biome-ignore lint/complexity/useRegexLiterals: V8 checks literals at once, see primitives/lazy-pattern
+    new RegExp(String.raw`^[\p{Alphabetic}\p{N}._-]+$`, 'u').test(name) &&
+    !/^\.|\.\.|\.(?:lock)?$/.test(name) &&
     name !== '__proto__' &&
     Buffer.byteLength(name) <= maxNameBytes
   if (!fits) {

@@ -9,8 +9,8 @@
  */
 const device = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00b2\u00b3]) *(?:\.|$)/i
 
-/** Characters that Windows forbids in names. `:` begins the name of an NTFS stream. */
-const forbidden = /[<>:"/\\|?*\p{Cc}]/u
+/** Characters that Windows forbids in names: some signs, and control characters. `:` begins the name of an NTFS stream. */
+const forbidden = /[<>:"/\\|?*]|[^ -~\xa0-\uffff]/
 
 /**
  * Return why a folder with this name cannot exist on each platform, or has another name there. Returns undefined for a

@@ -23,10 +23,10 @@ export function syntaxError(text: string, at: SourceSpan, message: string, hint?
 
 /** Replace control characters with spaces, so that the caret stays under the error. */
 function printable(line: string): string {
-  return line.replace(/\p{Cc}/gu, ' ')
+  return line.replace(/[^ -~\xa0-\uffff]/g, ' ')
 }
 
 /** Return the offset of the first unpaired surrogate of a text. Return -1 if there is none. */
 export function strayHalf(text: string): number {
-  return text.isWellFormed() ? -1 : text.search(/\p{Surrogate}/u)
+  return text.isWellFormed() ? -1 : text.search(/[\ud800-\udfff]/u)
 }

@@ -8,6 +8,7 @@
  * - Between CASE and END the words WHEN, THEN, ELSE and END are never column names.
  */
 import { invalidInput, type SourceSpan } from '../../errors.js'
+import { lazyPattern } from '../../primitives/lazy-pattern.js'
 import { strayHalf, syntaxError } from './excerpt.js'
 import { readCall } from './parse-call.js'
 import { isMatchOperator, readCondition, readIs, readMatch } from './parse-condition.js'
@@ -77,6 +78,8 @@ const typedLiterals = new Set('DATE TIME TIMESTAMP DATETIME DECIMAL'.split(' '))
 const intervalUnit =
   /^(?:nanosecond|microsecond|millisecond|second|minute|hour|day|week|month|quarter|year|decade|century|millennium)s?$|^centuries$/
 
+const bareName = lazyPattern(String.raw`^[\p{ID_Start}_][\p{ID_Continue}]*$`, 'u')
+
 /**
  * Return whether a word without quotes is a column name at every position. For example, `array` is not, because
  * `array[1]` is a list.
@@ -84,7 +87,7 @@ const intervalUnit =
 export function isBareName(word: string): boolean {
   const upper = word.toUpperCase()
   const isKeyword = reserved.has(upper) || caseWords.has(upper) || leading.has(upper)
-  return /^[\p{ID_Start}_][\p{ID_Continue}]*$/u.test(word) && !isKeyword
+  return bareName().test(word) && !isKeyword
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Splits text into tokens, one at a time. The time is linear in the length of the text. */
 import type { SourceSpan } from '../../errors.js'
+import { lazyPattern } from '../../primitives/lazy-pattern.js'
 import { syntaxError } from './excerpt.js'
 
 /**
@@ -37,8 +38,8 @@ const otherDialects: Readonly<Record<string, string>> = {
   $: 'write a parameter as ?, $1 or :name',
 }
 
-const nameStart = /[\p{ID_Start}_]/u
-const namePart = /[\p{ID_Continue}]/u
+const nameStart = lazyPattern(String.raw`[\p{ID_Start}_]`, 'u')
+const namePart = lazyPattern(String.raw`[\p{ID_Continue}]`, 'u')
 
 /**
  * Reads tokens one at a time. The fields describe the current token. Throws `InvalidInput` for text that is not a
@@ -228,14 +229,14 @@ export class Lexer {
     }
   }
 
-  #isNameAt(index: number, pattern: RegExp): boolean {
+  #isNameAt(index: number, pattern: () => RegExp): boolean {
     const code = this.text.charCodeAt(index)
     if (code < 128) {
       const letter = (code | 32) >= 97 && (code | 32) <= 122
       return letter || code === 95 || (pattern === namePart && isDigit(code))
     }
     const point = this.text.codePointAt(index)
-    return point !== undefined && pattern.test(String.fromCodePoint(point))
+    return point !== undefined && pattern().test(String.fromCodePoint(point))
   }
 
   #nameEnd(index: number): number {

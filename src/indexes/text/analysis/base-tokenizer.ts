@@ -1,4 +1,5 @@
 /** Defines the interface of base tokenizers, and all built-in base tokenizers except `icu` (rule A-085). */
+import { lazyPattern } from '../../../primitives/lazy-pattern.js'
 
 /**
  * A callback that receives one token of the base tokenizer: the unchanged token, its position, and its range in the
@@ -38,13 +39,21 @@ export interface BaseTokenizer {
  * SimpleTokenizer. `foo_bar` has two tokens; a run of Han characters is one token. The identity does not contain the
  * version of Unicode, because new versions only add characters and do not reclassify the characters of existing texts.
  */
-export const simpleTokenizer = runs('simple/1', /[\p{Alphabetic}\p{N}]/gu, /[^\p{Alphabetic}\p{N}]/gu)
+export const simpleTokenizer = runs(
+  'simple/1',
+  lazyPattern(String.raw`[\p{Alphabetic}\p{N}]`, 'gu'),
+  lazyPattern(String.raw`[^\p{Alphabetic}\p{N}]`, 'gu'),
+)
 
 /**
  * A tokenizer whose tokens are runs of non-whitespace characters. Unlike in Lance, non-ASCII whitespace such as the
  * ideographic space separates tokens too.
  */
-export const whitespaceTokenizer = runs('whitespace/1', /\S/gu, /\s/gu)
+export const whitespaceTokenizer = runs(
+  'whitespace/1',
+  lazyPattern(String.raw`\S`, 'gu'),
+  lazyPattern(String.raw`\s`, 'gu'),
+)
 
 /** A tokenizer whose only token is the whole text. */
 export const rawTokenizer: BaseTokenizer = {
@@ -92,12 +101,12 @@ function codePointStarts(text: string): Uint32Array {
  * Both must match single characters. An expression for a whole run would keep a backtracking state per character, and
  * would fail for runs of many millions of characters.
  */
-function runs(identity: string, inside: RegExp, outside: RegExp): BaseTokenizer {
+function runs(identity: string, inside: () => RegExp, outside: () => RegExp): BaseTokenizer {
   let known: Uint8Array | null = null
   // Computed at the first use, because most processes use no tokenizer.
   const separatorsOnce = () => {
     known ??= Uint8Array.from({ length: 128 }, (_, code) =>
-      String.fromCharCode(code).search(inside) < 0 ? 1 : 0,
+      String.fromCharCode(code).search(inside()) < 0 ? 1 : 0,
     )
     return known
   }
@@ -109,9 +118,9 @@ function runs(identity: string, inside: RegExp, outside: RegExp): BaseTokenizer 
     cut: (text, take) => {
       const separators = separatorsOnce()
       for (let position = 0, from = 0; ; position++) {
-        const start = next(inside, text, skip(text, from, separators, 1))
+        const start = next(inside(), text, skip(text, from, separators, 1))
         if (start === text.length) return
-        const end = next(outside, text, skip(text, start, separators, 0))
+        const end = next(outside(), text, skip(text, start, separators, 0))
         take(text.slice(start, end), position, start, end)
         from = end
       }

@@ -9,8 +9,10 @@ interface Rule {
   readonly cut: Suffixes<'cut'>
   /** Appended to stems that end in one of `letters`. */
   readonly after: { readonly letters: string; readonly append: string } | undefined
-  /** By stem: the letters that are appended to exactly this stem. */
-  readonly whole: ReadonlyMap<string, string>
+  /** By letters: the stems, separated by spaces, to which exactly these letters are appended. */
+  readonly whole: Readonly<Record<string, string>>
+  /** By stem: the letters of `whole`. Computed at the first use, because a process uses few languages. */
+  letters: ReadonlyMap<string, string> | undefined
   /** Ends of stems. The action is the letters that are appended to stems with this end. */
   readonly ending: Suffixes<string>
   /** The letters that are appended to all other stems. */
@@ -198,13 +200,11 @@ function rule(parts: {
   readonly otherwise?: string
   readonly keepsEnding?: boolean
 }): Rule {
-  const whole = Object.entries(parts.whole ?? {}).flatMap(([append, stems]) =>
-    wordsOf(stems).map(stem => [stem, append] as const),
-  )
   return {
     cut: suffixes({ cut: parts.cut }),
     after: parts.after,
-    whole: new Map(whole),
+    whole: parts.whole ?? {},
+    letters: undefined,
     ending: suffixes(parts.ending ?? {}),
     otherwise: parts.otherwise ?? '',
     keepsEnding: parts.keepsEnding ?? false,
@@ -239,7 +239,13 @@ function putBack(stem: string, step: Rule): string {
   const last = stem.at(-1)
   if (step.after !== undefined && last !== undefined && step.after.letters.includes(last))
     return step.after.append
-  return step.whole.get(stem) ?? suffixOf(stem, step.ending)?.action ?? step.otherwise
+  step.letters ??= lettersByStem(step.whole)
+  return step.letters.get(stem) ?? suffixOf(stem, step.ending)?.action ?? step.otherwise
+}
+
+function lettersByStem(whole: Rule['whole']): Map<string, string> {
+  const stems = Object.entries(whole)
+  return new Map(stems.flatMap(([letters, texts]) => wordsOf(texts).map(stem => [stem, letters] as const)))
 }
 
 function withoutSuffix(word: string, table: Suffixes<'cut'>): string {
