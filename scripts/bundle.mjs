@@ -62,6 +62,7 @@ const asked = {
     'dist/src/query/group.js',
     'dist/src/query/ordered.js',
     'dist/src/query/ends.js',
+    'dist/src/engine/key-read.js',
   ],
   text: [
     'dist/src/query/search-text.js',

@@ -2,14 +2,12 @@
  * Reads rows by key or by a text without a request, for clients in this process. The filter of a query is parsed once. Its
  * column, the index and the parts of the rows are found once per version. Each read checks that the version is the newest.
  */
+import { lazyImport } from '../lazy-import.js'
 import type { DirectQuery, DirectRead, DirectReads } from '../protocol/direct-reads.js'
-import { type KeyCondition, keysFor } from '../query/key-condition.js'
-import { KeyRows } from '../query/key-rows.js'
 import type { Engine } from '../root/engine.js'
-import type { TableReader } from '../table/table-reader.js'
 import { TextRead } from './direct-texts.js'
-import { keyConditionIn } from './key-conditions.js'
-import { VersionInMemory } from './version-in-memory.js'
+
+const importKeyRead = lazyImport(() => import('./key-read.js'))
 
 /** Maximum number of query forms that are kept. */
 const formsMax = 256
@@ -45,10 +43,8 @@ export class EngineReads implements DirectReads {
     const key = `${form}/${filter}`
     const kept = this.#reads.get(key)
     if (kept !== undefined) return kept
-    const condition = keyConditionIn(filter)
-    if (condition === null) return null
-    const read = new KeyRead(this.#engine, query, table, condition)
-    if (condition.parameter !== null) this.#keep(key, read)
+    const read = keyReads()?.keyRead(this.#engine, query, table) ?? null
+    if (read?.hasParameters) this.#keep(key, read)
     return read
   }
 
@@ -67,54 +63,10 @@ export class EngineReads implements DirectReads {
   }
 }
 
-/** Reads rows by one condition on a key. */
-class KeyRead implements DirectRead {
-  readonly #version: VersionInMemory
-  readonly #condition: KeyCondition
-  readonly #names: readonly string[] | null
-  #reader: TableReader | null = null
-  /** The rows of the version of `#reader`. Null: they cannot be read directly, or not yet. */
-  #rows: KeyRows | null = null
-
-  constructor(engine: Engine, query: DirectQuery, table: string | undefined, condition: KeyCondition) {
-    this.#version = new VersionInMemory(engine, query, table)
-    this.#condition = condition
-    this.#names = query.columns?.column_names ?? null
-  }
-
-  rows(...[values, query, options, most = Number.POSITIVE_INFINITY]: Parameters<DirectRead['rows']>) {
-    if (options.signal !== undefined) return null
-    const { offset = 0, k = most } = query
-    return this.#read(values, (rows, keys) => rows.rows(keys, offset, Math.min(k, most), options))
-  }
-
-  count(values: unknown, { signal }: Parameters<DirectRead['count']>[1]): number | null {
-    return signal === undefined ? this.#read(values, (rows, keys) => rows.count(keys)) : null
-  }
-
-  #read<T>(
-    values: unknown,
-    read: (rows: KeyRows, keys: ReturnType<typeof keysFor> & {}) => T | null,
-  ): T | null {
-    try {
-      const rows = this.#newest()
-      const keys = rows && keysFor(this.#condition, values, rows.type)
-      return keys && read(rows!, keys)
-    } catch {
-      // The request reports the error.
-      return null
-    }
-  }
-
-  /** Return the rows of the version to read. Null: the version or its rows are not in memory. */
-  #newest(): KeyRows | null {
-    const open = this.#version.find()
-    if (open === null) return null
-    if (open.reader !== this.#reader) {
-      this.#reader = open.reader
-      this.#rows = null
-    }
-    this.#rows ??= KeyRows.of(open.reader, this.#condition.column, this.#names)
-    return this.#rows
-  }
+/** Return the code of reads by key, or null and begin to load it. A request waits for its code, and reports an error. */
+function keyReads() {
+  const code = importKeyRead()
+  if (!(code instanceof Promise)) return code
+  code.catch(() => {})
+  return null
 }

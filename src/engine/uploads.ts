@@ -18,7 +18,7 @@ import {
   type UploadMode,
   uploadsFeature,
 } from '../catalog/uploads.js'
-import { readBody } from '../client/arrow-rows.js'
+import { readBody } from '../client/read-body.js'
 import type { Json } from '../commit/machine.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import { arrowSchema, type TableSchema, takesRowsOf } from '../manifest/table-schema.js'

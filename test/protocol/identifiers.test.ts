@@ -14,6 +14,17 @@ import {
 
 const bad = expect.objectContaining({ code: 13, status: 400 })
 
+test('names contain no control character, no half of a surrogate pair and none of five signs', () => {
+  for (let code = 0; code <= 0xffff; code++) {
+    const character = String.fromCharCode(code)
+    const isBad = /[\p{Cc}\p{Cs}/\\?#%]/u.test(character)
+    const check = () => checkName(`a${character}b`, 'the name')
+    if (isBad) expect(check).toThrowError(bad)
+    else check()
+  }
+  checkName('a\u{1f600}b', 'the name')
+})
+
 describe('string identifiers', () => {
   test('A-006 one percent-decoding, then the delimiter splits', () => {
     expect(parseId(decodeSegment('a%24b$c'))).toStrictEqual(['a', 'b', 'c'])

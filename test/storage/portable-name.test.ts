@@ -25,6 +25,15 @@ describe('a portable name', () => {
     },
   )
 
+  test('contains no control character', () => {
+    for (let code = 0; code <= 0xffff; code++) {
+      const character = String.fromCharCode(code)
+      const isBad = /[\p{Cc}<>:"/\\|?*]/u.test(character)
+      if (isBad) expect(portabilityProblem(`a${character}b`)).toMatch(/^contains /)
+      else if (portabilityProblem(`a${character}b`) !== undefined) throw new Error(`refuses ${code}`)
+    }
+  })
+
   test('is every name in a location of a table', () => {
     expect(folderAt('/root', 'lake/a.lance')).toBe('lake/a.lance')
     expect(() => folderAt('/root', 'lake/con/a')).toThrow(
