@@ -24,8 +24,10 @@ const fieldsByText: ReadonlySet<string> = new Set([
 /** The direct reads of a root. */
 export class EngineReads implements DirectReads {
   readonly #engine: Engine
-  /** The reads of filters with parameters, by form and table. */
+  /** The searches for texts by form (`formOf`), and the reads of filters with parameters by form and filter. */
   readonly #reads = new Map<string, DirectRead>()
+  /** The search for texts that was prepared last. Computing a form takes a part of the time of a small search. */
+  #lastText: TextRead | null = null
 
   constructor(engine: Engine) {
     this.#engine = engine
@@ -37,10 +39,9 @@ export class EngineReads implements DirectReads {
     const known = isByText ? fieldsByText : fieldsByKey
     for (const name in query) if (!known.has(name)) return null
     if (columns !== undefined && !('column_names' in columns)) return null
-    const form = `${table ?? JSON.stringify(query.id)}/${query.version}/${JSON.stringify(columns)}`
-    if (isByText) return this.#textRead(form, query, table)
+    if (isByText) return this.#textRead(query, table)
     if (filter === undefined) return null
-    const key = `${form}/${filter}`
+    const key = `${formOf(query, table)}/${filter}`
     const kept = this.#reads.get(key)
     if (kept !== undefined) return kept
     const read = keyReads()?.keyRead(this.#engine, query, table) ?? null
@@ -48,12 +49,16 @@ export class EngineReads implements DirectReads {
     return read
   }
 
-  #textRead(form: string, query: DirectQuery, table: string | undefined): DirectRead {
-    let read = this.#reads.get(form)
+  #textRead(query: DirectQuery, table: string | undefined): TextRead {
+    const last = this.#lastText
+    if (last !== null && table !== undefined && last.takes(query, table)) return last
+    const form = formOf(query, table)
+    let read = this.#reads.get(form) as TextRead | undefined
     if (read === undefined) {
       read = new TextRead(this.#engine, query, table)
       this.#keep(form, read)
     }
+    this.#lastText = read
     return read
   }
 
@@ -61,6 +66,11 @@ export class EngineReads implements DirectReads {
     if (this.#reads.size === formsMax) this.#reads.delete(this.#reads.keys().next().value!)
     this.#reads.set(key, read)
   }
+}
+
+/** Return a text that is equal for queries of the same table, version and columns. */
+function formOf({ id, version, columns }: DirectQuery, table: string | undefined): string {
+  return `${table ?? JSON.stringify(id)}/${version}/${JSON.stringify(columns)}`
 }
 
 /** Return the code of reads by key, or null and begin to load it. A request waits for its code, and reports an error. */

@@ -20,6 +20,8 @@ const rowsMax = 1024
 export class TextRead implements DirectRead {
   readonly #engine: Engine
   readonly #version: VersionInMemory
+  readonly #query: DirectQuery
+  readonly #table: string | undefined
   readonly #names: readonly string[] | null
   #open: KnownTable | null = null
   #answers: TextAnswers | null = null
@@ -28,7 +30,18 @@ export class TextRead implements DirectRead {
   constructor(engine: Engine, query: DirectQuery, table: string | undefined) {
     this.#engine = engine
     this.#version = new VersionInMemory(engine, query, table)
+    this.#query = query
+    this.#table = table
     this.#names = query.columns?.column_names ?? null
+  }
+
+  /** Return whether a query of the table differs only as the description of this class says. */
+  takes({ version, columns }: DirectQuery, table: string): boolean {
+    if (table !== this.#table || version !== this.#query.version) return false
+    const names = columns?.column_names ?? null
+    const own = this.#names
+    if (names === null || own === null) return names === own
+    return names.length === own.length && names.every((name, i) => name === own[i])
   }
 
   rows(...[values, query, options, most = Number.POSITIVE_INFINITY]: Parameters<DirectRead['rows']>) {

@@ -223,6 +223,32 @@ export function ranked(
   return sorted
 }
 
+/** Maximum number of rows for which `rankInPlace` is faster than `ranked`. */
+export const fewHits = 32
+
+/** Sort a few rows by (distance, row id) in place. Allocates no memory. */
+export function rankInPlace({ partOf, offsets, distances }: RankedHits, parts: Parts): void {
+  for (let i = 1; i < offsets.length; i++) {
+    const [part, offset, distance] = [partOf[i]!, offsets[i]!, distances[i]!]
+    let hole = i
+    for (; hole > 0; hole--) {
+      const before = distances[hole - 1]!
+      if (before < distance) break
+      if (
+        before === distance &&
+        parts.rowId(partOf[hole - 1]!, offsets[hole - 1]!) < parts.rowId(part, offset)
+      )
+        break
+      partOf[hole] = partOf[hole - 1]!
+      offsets[hole] = offsets[hole - 1]!
+      distances[hole] = before
+    }
+    partOf[hole] = part
+    offsets[hole] = offset
+    distances[hole] = distance
+  }
+}
+
 /** Scratch buffer for short lists. Calls can share it, because `ranked` is synchronous. */
 const fewKeys = new Float64Array(1024)
 const fewWords = new Uint32Array(fewKeys.buffer)
@@ -283,7 +309,8 @@ export function* mergeHits(
   return merged
 }
 
-function firstOf(hits: RankedHits, limit: number): RankedHits {
+/** Return the first `limit` rows. */
+export function firstOf(hits: RankedHits, limit: number): RankedHits {
   const { partOf, offsets, distances } = hits
   if (offsets.length <= limit) return hits
   return {

@@ -196,8 +196,9 @@ class TextPlanner {
    * built, or all text columns if there is no index.
    */
   #paths(): readonly (readonly string[])[] {
-    const indexed = new Map(this.#indexes.map(({ path }) => [path.join('\0'), path]))
-    if (indexed.size > 0) return [...indexed.values()]
+    const indexed: (readonly string[])[] = []
+    for (const { path } of this.#indexes) if (!indexed.some(known => isSame(known, path))) indexed.push(path)
+    if (indexed.length > 0) return indexed
     const paths = this.#schema.fields.filter(({ type }) => holdsText(type)).map(({ name }) => [name])
     if (paths.length > 0) return paths
     throw invalidInput('the table has no text column to search')
@@ -237,7 +238,7 @@ class TextPlanner {
 }
 
 function isSame(a: readonly string[], b: readonly string[]): boolean {
-  return a.join('\0') === b.join('\0')
+  return a === b || (a.length === b.length && a.every((name, i) => name === b[i]))
 }
 
 /** Maximum number of tokens for which comparing all of them is faster than a map. */

@@ -30,7 +30,17 @@ import { RowSet } from '../primitives/row-set.js'
 import { type MaybePromise, runTask, type Task, wait } from '../primitives/task.js'
 import type { BoundExpression } from '../sql/bound-expression.js'
 import type { Part } from '../table/table-reader.js'
-import { mergeHits, Parts, type RankedHits, type RowHits, ranked, searchColumns } from './hits.js'
+import {
+  fewHits,
+  firstOf,
+  mergeHits,
+  Parts,
+  type RankedHits,
+  type RowHits,
+  ranked,
+  rankInPlace,
+  searchColumns,
+} from './hits.js'
 import { passingParts } from './search-exact.js'
 import type { RowSource } from './source.js'
 import type { MatchNode, TextNode, TextSearch } from './text-plan.js'
@@ -53,6 +63,8 @@ import { distanceFor, type TextLeaf, wantedTerms } from './wanted-terms.js'
 const fewRows = 32
 /** Maximum number of terms that are looked up without a pause. */
 const fewTerms = 64
+/** Number of parts whose rows are listed between two checks whether to let the event loop run. */
+const partsAtOnce = 32
 /** Number of rows that are ranked between two checks whether to let the event loop run. */
 const rankedAtOnce = 8192
 
@@ -317,10 +329,13 @@ class TextRun {
         lists.push(ranked({ partOf, offsets, distances }, limit, parts))
         count = 0
       }
-      if (this.#pacer.due()) yield this.#pacer.pause()
+      if (parts.all.length % partsAtOnce === 0 && this.#pacer.due()) yield this.#pacer.pause()
     }
     let best: RankedHits = { partOf, offsets, distances }
-    if (!isAll) {
+    if (!isAll && places.length <= fewHits) {
+      rankInPlace(best, parts)
+      best = firstOf(best, limit)
+    } else if (!isAll) {
       best = ranked(best, limit, parts, count)
       if (lists.length > 0) best = yield* mergeHits(parts, [...lists, best], limit, this.#pacer)
     }
@@ -343,22 +358,24 @@ function isExact(leaf: TextLeaf): boolean {
   )
 }
 
-/** Return the first rows, at most `most`, sorted by ordinal. */
-function byOrdinal({ ordinals, scores }: ScoredRows, most: number): ScoredRows {
+/** Return the first rows, at most `most`, sorted by ordinal. Changes the order of `found`. */
+function byOrdinal(found: ScoredRows, most: number): ScoredRows {
+  const { ordinals, scores } = found
   const count = Math.min(most, ordinals.length)
   if (count > fewRows) return manyByOrdinal(ordinals, scores, count)
-  const sorted = { ordinals: new Uint32Array(count), scores: new Float32Array(count) }
-  for (let i = 0; i < count; i++) {
-    const ordinal = ordinals[i]!
+  for (let i = 1; i < count; i++) {
+    const [ordinal, score] = [ordinals[i]!, scores[i]!]
     let hole = i
-    for (; hole > 0 && sorted.ordinals[hole - 1]! > ordinal; hole--) {
-      sorted.ordinals[hole] = sorted.ordinals[hole - 1]!
-      sorted.scores[hole] = sorted.scores[hole - 1]!
+    for (; hole > 0 && ordinals[hole - 1]! > ordinal; hole--) {
+      ordinals[hole] = ordinals[hole - 1]!
+      scores[hole] = scores[hole - 1]!
     }
-    sorted.ordinals[hole] = ordinal
-    sorted.scores[hole] = scores[i]!
+    ordinals[hole] = ordinal
+    scores[hole] = score
   }
-  return sorted
+  return count === ordinals.length
+    ? found
+    : { ordinals: ordinals.slice(0, count), scores: scores.slice(0, count) }
 }
 
 /** Sort many rows by ordinal. Sorts a typed array of integers, because this needs no calls of a comparison function. */

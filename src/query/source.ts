@@ -154,11 +154,11 @@ export class RowSource {
    * the same part or of two parts. Without this map, a column that is larger than the cache would be loaded again for
    * each batch.
    */
-  readonly #held = new Map<Part, Map<TableField, Column>>()
+  #held: Map<Part, Map<TableField, Column>> | undefined
   /** The range of rows that `expect` read last. */
   #run: HeldRun | null = null
   /** By part: the number of rows that the query has read. */
-  readonly #taken = new Map<Part, number>()
+  #taken: Map<Part, number> | undefined
 
   /** `other`: a version to compare with. The source leaves out the rows that have the same position in it. */
   constructor(
@@ -229,7 +229,7 @@ export class RowSource {
   isFetched(part: Part, rows: number, names: readonly string[]): boolean {
     if (rows > part.rows / 2) return false
     const fields = names.map(name => this.#fields.get(name)).filter(field => field !== undefined)
-    const held = this.#held.get(part)
+    const held = this.#held?.get(part)
     if (fields.every(field => held?.has(field) || this.reader.holds(part, field))) return false
     return (this.reader.storedBytes(part, fields) * rows) / part.rows <= stretchBytes
   }
@@ -270,6 +270,7 @@ export class RowSource {
   }
 
   #heldOf(part: Part): Map<TableField, Column> {
+    this.#held ??= new Map()
     let held = this.#held.get(part)
     if (held === undefined) {
       held = new Map()
@@ -370,7 +371,7 @@ export class RowSource {
         continue
       }
       const isWhole = this.#isTakenWhole(part, offsets.length)
-      if (!isWhole && !this.#held.has(part)) others.push(at)
+      if (!isWhole && !this.#held?.has(part)) others.push(at)
       else found[at] = yield* this.#rowsHeld(taken[at]!, fields, isWhole)
       if (this.#pacer.due()) yield this.#pacer.pause()
     }
@@ -391,8 +392,9 @@ export class RowSource {
     const part = parts[0]
     if (part === undefined || partOf !== null || offsets.length === 0) return
     const fields = names.map(name => this.#fields.get(name)).filter(field => field !== undefined)
-    const taken = (this.#taken.get(part) ?? 0) + offsets.length
+    const taken = (this.#taken?.get(part) ?? 0) + offsets.length
     if (taken < part.rows * wholeShare || !this.reader.isLong(part, fields)) return
+    this.#taken ??= new Map()
     this.#taken.set(part, taken)
     const from = offsets[0]! - (offsets[0]! % 8)
     const to = offsets.at(-1)! + 1
@@ -402,7 +404,7 @@ export class RowSource {
   *#readRun(part: Part, from: number, to: number, fields: readonly TableField[]): Task<void> {
     // Release the memory of the previous range before reading the next range.
     this.#run = null
-    const held = this.#held.get(part)
+    const held = this.#held?.get(part)
     const loading = fields.map(field => {
       const column = held?.get(field)
       return column === undefined
@@ -464,6 +466,7 @@ export class RowSource {
    * Add `more` to the number of rows that the query has read of a part. Return whether it should now read whole columns.
    */
   #isTakenWhole(part: Part, more: number): boolean {
+    this.#taken ??= new Map()
     const rows = (this.#taken.get(part) ?? 0) + more
     this.#taken.set(part, rows)
     return rows >= part.rows * wholeShare

@@ -124,11 +124,11 @@ class StoredTextSegment implements TextSegment {
   }
 
   #read(table: PageTable, at: number, end: number, signal: AbortSignal | undefined): MaybePromise<TermBytes> {
-    const { number, range, offset } = table.pageOf(at)
-    const bytes = this.#pages.page(number, range, signal)
-    const last = offset + end - at
-    if (bytes instanceof Promise) return bytes.then(bytes => ({ bytes, at: offset, end: last }))
-    return { bytes, at: offset, end: last }
+    const page = table.pageWith(at)
+    const start = table.startOf(page)
+    const bytes = this.#pages.page(table.numberOf(page), table.rangeOf(page), signal)
+    if (!(bytes instanceof Promise)) return { bytes, at: at - start, end: end - start }
+    return bytes.then(bytes => ({ bytes, at: at - start, end: end - start }))
   }
 }
 

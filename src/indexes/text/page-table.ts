@@ -56,6 +56,8 @@ export class PageTable {
   readonly #table: Uint32Array
   /** Start of each page in the section; the last element is the length of the section. */
   readonly #starts: Float64Array
+  /** The ranges of the pages that were read. */
+  readonly #ranges: PageRange[] = []
 
   private constructor(first: number, section: number, table: Uint32Array, starts: Float64Array) {
     this.#first = first
@@ -89,11 +91,8 @@ export class PageTable {
     return this.#table.byteLength + this.#starts.byteLength
   }
 
-  /**
-   * Return the page with byte `at` of the section: its number, its range in the file, and the offset of the byte in the
-   * page.
-   */
-  pageOf(at: number): { readonly number: number; readonly range: PageRange; readonly offset: number } {
+  /** Return the index of the page with byte `at` of the section. */
+  pageWith(at: number): number {
     const starts = this.#starts
     let page = 0
     for (let end = this.count; page + 1 < end; ) {
@@ -101,12 +100,27 @@ export class PageTable {
       if (starts[middle]! <= at) page = middle
       else end = middle
     }
-    const start = starts[page]!
-    const range = {
-      start: this.#section + start,
-      bytes: this.#table[2 * page]!,
-      crc: this.#table[2 * page + 1]!,
+    return page
+  }
+
+  /** Return the offset of page `page` in the section. */
+  startOf(page: number): number {
+    return this.#starts[page]!
+  }
+
+  /** Return the number of page `page` in the file. */
+  numberOf(page: number): number {
+    return this.#first + page
+  }
+
+  /** Return the range of page `page` in the file. All calls return the same object. */
+  rangeOf(page: number): PageRange {
+    let range = this.#ranges[page]
+    if (range === undefined) {
+      const [bytes, crc] = [this.#table[2 * page]!, this.#table[2 * page + 1]!]
+      range = { start: this.#section + this.#starts[page]!, bytes, crc }
+      this.#ranges[page] = range
     }
-    return { number: this.#first + page, range, offset: at - start }
+    return range
   }
 }

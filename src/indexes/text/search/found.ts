@@ -2,13 +2,35 @@
 import type { ScoredRows } from '../query.js'
 
 /** Initial capacity in rows. */
-const firstCapacity = 16
+const firstCapacity = 64
+/** Maximum capacity of memory that is kept for the next search. */
+const keptCapacity = 4096
 /** Maximum number of rows that are sorted by insertion sort. */
 const fewRows = 32
 /** The greatest float32 below Infinity. */
 const greatestFloat = 2 ** 128 - 2 ** 104
 
-/** Collects rows and their scores. */
+/** The memory of one search. */
+interface FoundMemory {
+  readonly heap: Float32Array
+  readonly ordinals: Uint32Array
+  readonly scores: Float32Array
+}
+
+/** The memory that the next search uses, because an allocation takes longer than many searches (see scratch.ts). */
+let spare: FoundMemory | null = null
+
+function takeMemory(): FoundMemory {
+  const memory = spare ?? {
+    heap: new Float32Array(firstCapacity),
+    ordinals: new Uint32Array(firstCapacity),
+    scores: new Float32Array(firstCapacity),
+  }
+  spare = null
+  return memory
+}
+
+/** Collects rows and their scores. `best` or `all` is the last call: the next search then uses the memory. */
 export class Found {
   /**
    * The required score, in float64. The search may skip a row if its upper bound is lower. `least` is slightly lower
@@ -18,11 +40,13 @@ export class Found {
   least = -Number.MAX_VALUE
   /** Rows with a lower score are not among the best rows. A float32. */
   #threshold = -Infinity
-  /** Min-heap of the best scores so far. Empty if all rows are wanted. */
+  /** Number of best rows to collect; 0: all rows. */
+  readonly #best: number
+  /** Min-heap of the `#best` best scores so far. */
   readonly #heap: Float32Array
   #heaped = 0
-  #ordinals = new Uint32Array(firstCapacity)
-  #scores = new Float32Array(firstCapacity)
+  #ordinals: Uint32Array
+  #scores: Float32Array
   #count = 0
 
   /**
@@ -30,7 +54,11 @@ export class Found {
    * rows. `floor`: minimum score. Scores are not negative.
    */
   constructor(best: number, floor: number) {
-    this.#heap = new Float32Array(best)
+    const { heap, ordinals, scores } = takeMemory()
+    this.#best = best
+    this.#heap = heap.length < best ? new Float32Array(best) : heap
+    this.#ordinals = ordinals
+    this.#scores = scores
     if (floor >= 0) this.#raise(floor)
   }
 
@@ -46,18 +74,21 @@ export class Found {
     this.#ordinals[this.#count] = ordinal
     this.#scores[this.#count++] = score
     const heap = this.#heap
-    if (heap.length === 0) return
-    if (this.#heaped < heap.length) {
+    const best = this.#best
+    if (best === 0) return
+    if (this.#heaped < best) {
       rise(heap, this.#heaped++, score)
-      if (this.#heaped < heap.length) return
-    } else if (score > heap[0]!) sink(heap, score)
+      if (this.#heaped < best) return
+    } else if (score > heap[0]!) sink(heap, best, score)
     else return
     if (heap[0]! > this.#threshold) this.#raise(heap[0]!)
   }
 
   /** Return all rows, in the order in which they were added. */
   all(): ScoredRows {
-    return { ordinals: this.#ordinals.slice(0, this.#count), scores: this.#scores.slice(0, this.#count) }
+    const [heap, ordinals, scores] = [this.#heap, this.#ordinals, this.#scores]
+    if (Math.max(heap.length, ordinals.length) <= keptCapacity) spare = { heap, ordinals, scores }
+    return { ordinals: ordinals.slice(0, this.#count), scores: scores.slice(0, this.#count) }
   }
 
   /** Return the collected rows, best first. Rows with equal scores are sorted by ordinal. */
@@ -144,11 +175,11 @@ function rise(heap: Float32Array, hole: number, score: number): void {
   heap[hole] = score
 }
 
-/** Replace the lowest score of the heap by `score`, and restore the order. */
-function sink(heap: Float32Array, score: number): void {
+/** Replace the lowest score of a heap of `count` scores by `score`, and restore the order. */
+function sink(heap: Float32Array, count: number, score: number): void {
   let hole = 0
-  for (let child = 1; child < heap.length; child = 2 * hole + 1) {
-    if (child + 1 < heap.length && heap[child + 1]! < heap[child]!) child++
+  for (let child = 1; child < count; child = 2 * hole + 1) {
+    if (child + 1 < count && heap[child + 1]! < heap[child]!) child++
     if (heap[child]! >= score) break
     heap[hole] = heap[child]!
     hole = child
