@@ -4,8 +4,7 @@ import type { Pacer } from '../../../primitives/pacer.js'
 import type { Task } from '../../../primitives/task.js'
 import type { Corpus, ScoredRows, SegmentQuery } from '../query.js'
 import type { TextSegment } from '../segment.js'
-import { Found } from './found.js'
-import { offerMatches } from './match.js'
+import { matches } from './match.js'
 
 /** Determines which rows `bestRows` returns. */
 interface Wanted {
@@ -22,15 +21,12 @@ interface Wanted {
  * these rows too. The best rows come first; rows with equal scores are sorted by ordinal. A phrase query requires a
  * segment with positions.
  */
-export function* bestRows(
+export function bestRows(
   segment: TextSegment,
   query: SegmentQuery,
   corpus: Corpus,
   { k, allowed, floor = -Infinity }: Wanted,
   pacer: Pacer,
 ): Task<ScoredRows> {
-  const found = new Found(Math.min(k, segment.rows), floor)
-  if (k === 0 || segment.rows === 0) return found.best()
-  yield* offerMatches(segment, query, corpus, { allowed, found, wantsBest: true }, pacer)
-  return found.best()
+  return matches(segment, query, corpus, { k: Math.min(k, segment.rows), allowed, floor }, pacer)
 }

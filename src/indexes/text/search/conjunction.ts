@@ -21,7 +21,7 @@ import { mostRangeBits, tableRows } from './scratch.js'
 /** Blocks of the leading term that are read between two checks of the clock. */
 const blocksAtOnce = 32
 /** The second term is scanned if it has less than this many times the rows of the leading term. */
-const scannedRows = 12
+const scannedRows = 24
 const tableMask = tableRows - 1
 /** Number of blocks of the leading term with the highest bounds that are read first. */
 const firstBlocks = 2

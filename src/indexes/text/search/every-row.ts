@@ -4,21 +4,18 @@ import type { Pacer } from '../../../primitives/pacer.js'
 import type { Task } from '../../../primitives/task.js'
 import type { Corpus, ScoredRows, SegmentQuery } from '../query.js'
 import type { TextSegment } from '../segment.js'
-import { Found } from './found.js'
-import { offerMatches } from './match.js'
+import { matches } from './match.js'
 
 /**
  * Return all matching rows in the order of ordinals, with the same scores as `bestRows`. `allowed`: the rows that may
  * match; null: all rows. A phrase query requires a segment with positions.
  */
-export function* everyRow(
+export function everyRow(
   segment: TextSegment,
   query: SegmentQuery,
   corpus: Corpus,
   allowed: Bitset | null,
   pacer: Pacer,
 ): Task<ScoredRows> {
-  const found = new Found(0, -Infinity)
-  yield* offerMatches(segment, query, corpus, { allowed, found, wantsBest: false }, pacer)
-  return found.all()
+  return matches(segment, query, corpus, { k: null, allowed, floor: -Infinity }, pacer)
 }

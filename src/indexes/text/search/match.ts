@@ -2,36 +2,42 @@
 import type { Bitset } from '../../../primitives/bitset.js'
 import type { Pacer } from '../../../primitives/pacer.js'
 import type { Task } from '../../../primitives/task.js'
-import type { Corpus, SegmentQuery } from '../query.js'
+import type { Corpus, ScoredRows, SegmentQuery } from '../query.js'
 import type { TextSegment } from '../segment.js'
 import { openClauses } from './clauses.js'
 import { conjunction } from './conjunction.js'
-import type { Found } from './found.js'
+import { Found } from './found.js'
 import { normsOf } from './norms.js'
 import { sweep } from './sweep.js'
 
-/** Determines which matching rows `offerMatches` offers. */
-export interface Wanted {
+/** Determines which matching rows `matches` returns. */
+interface Wanted {
+  /**
+   * Number of rows with the best scores to return, best first. The search begins with the rows that probably have the best
+   * scores. Null: all rows, ascending.
+   */
+  readonly k: number | null
   /** The rows that may match. Null: all rows. */
   readonly allowed: Bitset | null
-  /** Gets the rows. Rows that cannot reach its required score may be omitted. */
-  readonly found: Found
-  /** Whether to begin with the rows that probably have the best scores. Otherwise rows ascend. */
-  readonly wantsBest: boolean
+  /** Minimum score (a float32). */
+  readonly floor: number
 }
 
-/** Offer the matching rows of a segment to `wanted.found`. */
-export function* offerMatches(
+/** Return the wanted rows of a segment. */
+export function* matches(
   segment: TextSegment,
   asked: SegmentQuery,
   corpus: Corpus,
-  { allowed, found, wantsBest }: Wanted,
+  { k, allowed, floor }: Wanted,
   pacer: Pacer,
-): Task<void> {
-  const query = yield* openClauses(segment, asked, pacer)
-  if (query === null) return
-  const search = { segment, query, norms: normsOf(corpus), allowed, found }
-  if (query.clauses === null) yield* sweep(search, wantsBest, pacer)
-  else yield* conjunction(search, query.clauses, wantsBest, pacer)
-  query.scratch.giveBack()
+): Task<ScoredRows> {
+  const found = new Found(k ?? 0, floor)
+  const query = k === 0 ? null : yield* openClauses(segment, asked, pacer)
+  if (query !== null) {
+    const search = { segment, query, norms: normsOf(corpus), allowed, found }
+    if (query.clauses === null) yield* sweep(search, k !== null, pacer)
+    else yield* conjunction(search, query.clauses, k !== null, pacer)
+    query.scratch.giveBack()
+  }
+  return k === null ? found.all() : found.best()
 }
