@@ -28,7 +28,7 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => Date.now(),
   // The first use of `performance` takes a millisecond, in which Node loads the module.
-  elapsed: () => 1000 * process.uptime(),
+  elapsed: () => Number(process.hrtime.bigint()) / 1e6,
   uuid: randomUUID,
   random: () => Math.random(),
   sleep(ms, signal, awaited = false) {
