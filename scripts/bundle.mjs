@@ -19,6 +19,7 @@ const entries = {
   files: 'dist/adapters/files/public.js',
   storage: 'dist/adapters/storage/public.js',
   s3: 'dist/adapters/s3/public.js',
+  azure: 'dist/adapters/azure/public.js',
   // The worker client loads this entry from its own folder: './engine-worker.js'.
   'engine-worker': 'dist/adapters/worker/engine-worker.js',
   cli: 'dist/adapters/cli/main.js',
@@ -30,7 +31,7 @@ const entries = {
  * Entries with stores. A program that imports one of them opens its store with `index`. So the modules that they share
  * with `index` stay in the chunks of `index`, and `index` does not consist of more files because of them.
  */
-const storeEntries = ['storage', 's3']
+const storeEntries = ['storage', 's3', 'azure']
 
 /**
  * The programs of threads that build indexes. The code that starts a thread loads its program from the folder of that
@@ -131,6 +132,7 @@ function chunksOf(input) {
 const external = [
   /^node:/,
   '@aws-sdk/client-s3',
+  '@azure/storage-blob',
   'apache-arrow',
   'csv-parse',
   'fzstd',

@@ -3,6 +3,7 @@
  */
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import * as azure from '../adapters/azure/public.js'
 import * as files from '../adapters/files/public.js'
 import * as http from '../adapters/http/public.js'
 import * as s3 from '../adapters/s3/public.js'
@@ -251,6 +252,7 @@ const calls: readonly Call[] = [
     writeJsonLines: [target, rows, options],
     writeArrow: [target, rows, options],
   }),
+  ...methods('azure', () => azure, { openAzureStore: [[{ container: 'c' }]] }),
   ...methods('s3', () => s3, { openS3Store: [[{ bucket: 'b' }]] }),
   ...methods('storage', () => storage, { checkStore: [[new MemoryStore(), 'rows'], options] }),
 ]

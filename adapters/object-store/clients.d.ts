@@ -56,3 +56,64 @@ declare module '@aws-sdk/client-s3' {
   export const CompleteMultipartUploadCommand: CommandClass<object>
   export const AbortMultipartUploadCommand: CommandClass<object>
 }
+
+declare module '@azure/storage-blob' {
+  interface CallOptions {
+    readonly abortSignal: AbortSignal
+  }
+  interface WriteOptions extends CallOptions {
+    readonly conditions: { readonly ifNoneMatch: string }
+    readonly metadata: Record<string, string>
+  }
+
+  export interface StorageSharedKeyCredential {
+    readonly accountName: string
+  }
+
+  export interface BlockBlobClient {
+    download(
+      offset: number,
+      length: number | undefined,
+      options: CallOptions & { readonly maxRetryRequests: number },
+    ): Promise<{
+      readonly readableStreamBody?: object
+      readonly contentLength?: number
+      readonly contentRange?: string
+    }>
+    getProperties(options: CallOptions): Promise<{
+      readonly contentLength?: number
+      readonly lastModified?: Date
+      readonly metadata?: Record<string, string>
+    }>
+    upload(bytes: Uint8Array, length: number, options: WriteOptions): Promise<object>
+    stageBlock(id: string, bytes: Uint8Array, length: number, options: CallOptions): Promise<object>
+    commitBlockList(ids: string[], options: WriteOptions): Promise<object>
+    delete(options: CallOptions & { readonly deleteSnapshots: 'include' }): Promise<object>
+  }
+
+  interface BlobItem {
+    readonly name: string
+    readonly properties: { readonly contentLength?: number; readonly lastModified: Date }
+  }
+
+  export interface ContainerClient {
+    readonly url: string
+    getBlockBlobClient(key: string): BlockBlobClient
+    listBlobsFlat(options: CallOptions & { readonly prefix: string }): {
+      byPage(page: { readonly continuationToken?: string }): AsyncIterableIterator<{
+        readonly segment: { readonly blobItems: readonly BlobItem[] }
+        readonly continuationToken?: string
+      }>
+    }
+  }
+
+  interface ServiceOptions {
+    readonly retryOptions: { readonly maxTries: number }
+  }
+
+  export class BlobServiceClient {
+    constructor(url: string, credential: object | undefined, options: ServiceOptions)
+    static fromConnectionString(connectionString: string, options: ServiceOptions): BlobServiceClient
+    getContainerClient(container: string): ContainerClient
+  }
+}

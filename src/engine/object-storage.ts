@@ -17,6 +17,7 @@ interface Provider {
 /** By the scheme of the path. */
 const providers: Readonly<Record<string, Provider>> = {
   s3: { entry: 'sheaf/s3', open: 'openS3Store', bucket: 'bucket' },
+  az: { entry: 'sheaf/azure', open: 'openAzureStore', bucket: 'container' },
 }
 
 const url = /^([a-z][a-z0-9+.-]+):\/\/([^/]*)\/?(.*)$/is

@@ -1,5 +1,8 @@
 /** The servers with which the stores are tested, and how a store is opened on each of them. */
+import { join, resolve } from 'node:path'
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
+import { BlobServiceClient } from '@azure/storage-blob'
+import { openAzureStore } from '../../adapters/azure/public.js'
 import { openS3Store } from '../../adapters/s3/public.js'
 import type { BlobStore } from '../../src/storage/blob-store.js'
 import { findServer } from './find-server.mjs'
@@ -9,6 +12,8 @@ export interface Provider {
   readonly name: string
   /** Null if the server is not installed. */
   readonly program: Program | null
+  /** Whether answered writes survive a kill of the server. */
+  readonly isDurable: boolean
   /** Create the bucket `bucketName`. `url`: where the server is. */
   readonly createBucket: (url: string) => Promise<void>
   /** The path of a root in this bucket. */
@@ -16,9 +21,13 @@ export interface Provider {
   /** The options `storage` of `connect` for this path. */
   readonly storage: (url: string) => object
   readonly open: (url: string, options: { prefix: string; bucket?: string }) => Promise<BlobStore>
+  /** Open a store with a client that repeats requests by itself, as clients do by default. */
+  readonly openWithClient: (url: string, prefix: string) => Promise<BlobStore>
   /** The options of a store with wrong credentials. */
   readonly intruder: (url: string) => object
 }
+
+const packages = resolve('test/stores/node_modules')
 
 export const bucketName = 'sheaf-test'
 
@@ -40,13 +49,62 @@ const minioProvider: Provider = {
           args: (port, folder) => ['server', folder, '--address', `127.0.0.1:${port}`, '--quiet'],
           env: { MINIO_ROOT_USER: 'tests', MINIO_ROOT_PASSWORD: 'secret-of-tests', MINIO_UPDATE: 'off' },
         },
+  isDurable: true,
   createBucket: async url => {
     await new S3Client(s3Config(url)).send(new CreateBucketCommand({ Bucket: bucketName }))
   },
   path: prefix => `s3://${bucketName}/${prefix}`,
   storage: url => ({ config: s3Config(url) }),
   open: (url, { prefix, bucket = bucketName }) => openS3Store({ bucket, prefix, config: s3Config(url) }),
+  openWithClient: (url, prefix) =>
+    openS3Store({
+      bucket: bucketName,
+      prefix,
+      client: new S3Client({ ...s3Config(url), requestChecksumCalculation: 'WHEN_REQUIRED' }),
+    }),
   intruder: url => ({ config: s3Config(url, 'another-secret') }),
 }
 
-export const providers: readonly Provider[] = [minioProvider]
+/** The account and the key that Azurite has by default. They are public. */
+const azuriteKey = 'Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=='
+const azureConfig = (url: string, key = azuriteKey) => ({
+  connectionString: [
+    'DefaultEndpointsProtocol=http',
+    'AccountName=devstoreaccount1',
+    `AccountKey=${key}`,
+    `BlobEndpoint=${url}/devstoreaccount1`,
+  ].join(';'),
+})
+
+const azuriteProvider: Provider = {
+  name: 'Azurite',
+  program: {
+    command: process.execPath,
+    args: (port, folder) => [
+      join(packages, 'azurite', 'dist', 'src', 'blob', 'main.js'),
+      '--silent',
+      '--skipApiVersionCheck',
+      '--disableTelemetry',
+      ...['--location', folder, '--blobHost', '127.0.0.1', '--blobPort', String(port)],
+    ],
+  },
+  // Azurite writes its list of blobs to the disk only from time to time.
+  isDurable: false,
+  createBucket: async url => {
+    const { connectionString } = azureConfig(url)
+    await BlobServiceClient.fromConnectionString(connectionString).getContainerClient(bucketName).create()
+  },
+  path: prefix => `az://${bucketName}/${prefix}`,
+  storage: url => ({ config: azureConfig(url) }),
+  open: (url, { prefix, bucket = bucketName }) =>
+    openAzureStore({ container: bucket, prefix, config: azureConfig(url) }),
+  openWithClient: (url, prefix) =>
+    openAzureStore({
+      container: bucketName,
+      prefix,
+      client: BlobServiceClient.fromConnectionString(azureConfig(url).connectionString),
+    }),
+  intruder: url => ({ config: azureConfig(url, Buffer.from('another key').toString('base64')) }),
+}
+
+export const providers: readonly Provider[] = [minioProvider, azuriteProvider]
