@@ -20,6 +20,7 @@ const entries = {
   storage: 'dist/adapters/storage/public.js',
   s3: 'dist/adapters/s3/public.js',
   azure: 'dist/adapters/azure/public.js',
+  gcs: 'dist/adapters/gcs/public.js',
   // The worker client loads this entry from its own folder: './engine-worker.js'.
   'engine-worker': 'dist/adapters/worker/engine-worker.js',
   cli: 'dist/adapters/cli/main.js',
@@ -31,7 +32,7 @@ const entries = {
  * Entries with stores. A program that imports one of them opens its store with `index`. So the modules that they share
  * with `index` stay in the chunks of `index`, and `index` does not consist of more files because of them.
  */
-const storeEntries = ['storage', 's3', 'azure']
+const storeEntries = ['storage', 's3', 'azure', 'gcs']
 
 /**
  * The programs of threads that build indexes. The code that starts a thread loads its program from the folder of that
@@ -133,6 +134,7 @@ const external = [
   /^node:/,
   '@aws-sdk/client-s3',
   '@azure/storage-blob',
+  '@google-cloud/storage',
   'apache-arrow',
   'csv-parse',
   'fzstd',

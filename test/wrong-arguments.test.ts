@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as azure from '../adapters/azure/public.js'
 import * as files from '../adapters/files/public.js'
+import * as gcs from '../adapters/gcs/public.js'
 import * as http from '../adapters/http/public.js'
 import * as s3 from '../adapters/s3/public.js'
 import * as storage from '../adapters/storage/public.js'
@@ -253,6 +254,7 @@ const calls: readonly Call[] = [
     writeArrow: [target, rows, options],
   }),
   ...methods('azure', () => azure, { openAzureStore: [[{ container: 'c' }]] }),
+  ...methods('gcs', () => gcs, { openGcsStore: [[{ bucket: 'b' }]] }),
   ...methods('s3', () => s3, { openS3Store: [[{ bucket: 'b' }]] }),
   ...methods('storage', () => storage, { checkStore: [[new MemoryStore(), 'rows'], options] }),
 ]

@@ -44,7 +44,7 @@ export interface ListedPage {
 export interface Upload {
   /** Send part `number`, which is counted from 0 on. May be repeated after an error. */
   part(number: number, bytes: Uint8Array, isLast: boolean, attempt: Attempt): Promise<void>
-  /** Create the object if its key does not exist. */
+  /** Create the object if its key does not exist. May send the last part. */
   complete(attempt: Attempt): Promise<void>
   /** Free the parts. */
   abort(attempt: Attempt): Promise<void>

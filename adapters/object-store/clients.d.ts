@@ -117,3 +117,57 @@ declare module '@azure/storage-blob' {
     getContainerClient(container: string): ContainerClient
   }
 }
+
+declare module '@google-cloud/storage' {
+  interface WriteOptions {
+    readonly preconditionOpts: { readonly ifGenerationMatch: number }
+    readonly metadata: { readonly contentType: string; readonly metadata: Record<string, string> }
+  }
+  interface FileMetadata {
+    readonly size?: string | number
+    readonly updated?: string
+    readonly metadata?: Record<string, unknown>
+  }
+  interface ReadStream extends AsyncIterable<Uint8Array> {
+    on(event: 'response', listener: (response: never) => void): void
+    destroy(error: Error): void
+  }
+
+  export interface File {
+    readonly name: string
+    readonly metadata: FileMetadata
+    createReadStream(options: {
+      readonly decompress: boolean
+      readonly validation: boolean
+      readonly start?: number
+      readonly end?: number
+    }): ReadStream
+    getMetadata(): Promise<readonly [FileMetadata, object]>
+    save(
+      bytes: Buffer,
+      options: WriteOptions & { readonly resumable: boolean; readonly validation: boolean },
+    ): Promise<void>
+    delete(options: { readonly ignoreNotFound: boolean }): Promise<object>
+    createResumableUpload(options: WriteOptions): Promise<readonly [string]>
+  }
+
+  export interface Bucket {
+    file(key: string): File
+    getFiles(options: {
+      readonly prefix: string
+      readonly autoPaginate: boolean
+      readonly startOffset?: string
+      readonly pageToken?: string
+    }): Promise<readonly [readonly File[], object | null, ...unknown[]]>
+  }
+
+  export interface StorageOptions {
+    readonly retryOptions?: object
+  }
+
+  export class Storage {
+    constructor(options: StorageOptions)
+    readonly apiEndpoint: string
+    bucket(name: string): Bucket
+  }
+}

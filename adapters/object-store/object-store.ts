@@ -218,7 +218,7 @@ export class ObjectStore implements BlobStore {
     try {
       await this.#sendParts(key, upload, first, parts, signal)
       const outcome = await this.#write(key, writer, signal, {
-        bytes: 0,
+        bytes: partBytes,
         send: attempt => upload.complete(attempt),
       })
       if (outcome === 'taken') throw alreadyExists(key)

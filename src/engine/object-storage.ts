@@ -18,6 +18,7 @@ interface Provider {
 const providers: Readonly<Record<string, Provider>> = {
   s3: { entry: 'sheaf/s3', open: 'openS3Store', bucket: 'bucket' },
   az: { entry: 'sheaf/azure', open: 'openAzureStore', bucket: 'container' },
+  gs: { entry: 'sheaf/gcs', open: 'openGcsStore', bucket: 'bucket' },
 }
 
 const url = /^([a-z][a-z0-9+.-]+):\/\/([^/]*)\/?(.*)$/is

@@ -290,7 +290,9 @@ describe('nothing is forgotten', () => {
     )
     const entries = [
       'src/index.ts',
-      ...['files', 'http', 'worker', 'storage', 's3', 'azure'].map(each => `adapters/${each}/public.ts`),
+      ...['files', 'http', 'worker', 'storage', 's3', 'azure', 'gcs'].map(
+        each => `adapters/${each}/public.ts`,
+      ),
     ]
     const exported = entries.flatMap(path =>
       [...readFileSync(path, 'utf8').matchAll(/\b\w+(?:Options|Settings|Condition|Limits|Order)\b/g)].map(

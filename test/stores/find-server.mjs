@@ -7,6 +7,7 @@ const folder = join(dirname(fileURLToPath(import.meta.url)), '.servers')
 
 /** By the name of the program: the module that `go install` builds. */
 export const goServers = {
+  'fake-gcs-server': 'github.com/fsouza/fake-gcs-server@v1.56.1',
   minio: 'github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c',
 }
 

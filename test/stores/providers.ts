@@ -2,7 +2,9 @@
 import { join, resolve } from 'node:path'
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
 import { BlobServiceClient } from '@azure/storage-blob'
+import { Storage } from '@google-cloud/storage'
 import { openAzureStore } from '../../adapters/azure/public.js'
+import { openGcsStore } from '../../adapters/gcs/public.js'
 import { openS3Store } from '../../adapters/s3/public.js'
 import type { BlobStore } from '../../src/storage/blob-store.js'
 import { findServer } from './find-server.mjs'
@@ -12,6 +14,8 @@ export interface Provider {
   readonly name: string
   /** Null if the server is not installed. */
   readonly program: Program | null
+  /** The length of the longest name in a key. Default: as for every store. */
+  readonly longestName?: number
   /** Whether answered writes survive a kill of the server. */
   readonly isDurable: boolean
   /** Create the bucket `bucketName`. `url`: where the server is. */
@@ -23,8 +27,8 @@ export interface Provider {
   readonly open: (url: string, options: { prefix: string; bucket?: string }) => Promise<BlobStore>
   /** Open a store with a client that repeats requests by itself, as clients do by default. */
   readonly openWithClient: (url: string, prefix: string) => Promise<BlobStore>
-  /** The options of a store with wrong credentials. */
-  readonly intruder: (url: string) => object
+  /** The options of a store with wrong credentials. Null if the server accepts every caller. */
+  readonly intruder: ((url: string) => object) | null
 }
 
 const packages = resolve('test/stores/node_modules')
@@ -107,4 +111,39 @@ const azuriteProvider: Provider = {
   intruder: url => ({ config: azureConfig(url, Buffer.from('another key').toString('base64')) }),
 }
 
-export const providers: readonly Provider[] = [minioProvider, azuriteProvider]
+const fakeGcs = findServer('fake-gcs-server')
+const gcsConfig = (url: string) => ({
+  apiEndpoint: url,
+  projectId: 'tests',
+  useAuthWithCustomEndpoint: false,
+})
+
+const fakeGcsProvider: Provider = {
+  name: 'fake-gcs-server',
+  program:
+    fakeGcs === null
+      ? null
+      : {
+          command: fakeGcs,
+          args: (port, folder) => [
+            ...['-scheme', 'http', '-host', '127.0.0.1', '-port', String(port)],
+            ...['-public-host', `127.0.0.1:${port}`, '-external-url', `http://127.0.0.1:${port}`],
+            ...['-backend', 'filesystem', '-filesystem-root', folder, '-log-level', 'error'],
+          ],
+        },
+  isDurable: true,
+  // The server adds characters to the names of its files.
+  longestName: 200,
+  createBucket: async url => {
+    await new Storage(gcsConfig(url)).createBucket(bucketName)
+  },
+  path: prefix => `gs://${bucketName}/${prefix}`,
+  storage: url => ({ config: gcsConfig(url) }),
+  open: (url, { prefix, bucket = bucketName }) => openGcsStore({ bucket, prefix, config: gcsConfig(url) }),
+  openWithClient: (url, prefix) =>
+    openGcsStore({ bucket: bucketName, prefix, client: new Storage(gcsConfig(url)) }),
+  // The server does not check credentials.
+  intruder: null,
+}
+
+export const providers: readonly Provider[] = [minioProvider, azuriteProvider, fakeGcsProvider]

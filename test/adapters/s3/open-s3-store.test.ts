@@ -38,7 +38,7 @@ describe('connect', () => {
     await expect(connect('ftp://host/folder')).rejects.toMatchObject({
       code: 13,
       message: 'paths like "ftp://host/folder" are not supported',
-      hint: expect.stringContaining('memory://, s3://, az://'),
+      hint: expect.stringContaining('memory://, s3://, az://, gs://'),
     })
     await expect(connect('https://host')).rejects.toMatchObject({
       code: 13,
