@@ -14,7 +14,7 @@ import { withOwnDictionary } from '../arrow/own-dictionary.js'
 import { retyped } from '../arrow/retype.js'
 import { equalTypes } from '../arrow/same-type.js'
 import { takeColumn } from '../arrow/take.js'
-import type { DataType } from '../arrow/types.js'
+import type { DataType, Schema } from '../arrow/types.js'
 import { slotKey } from '../commit/blob-log.js'
 import type { SlotReader } from '../commit/slots.js'
 import { assert, corrupted } from '../errors.js'
@@ -146,6 +146,7 @@ export class TableReader {
   readonly #parts = new Map<Fragment, MaybePromise<readonly Part[]>>()
   readonly #columnBytes = new Map<TableField, number>()
   #inlineIndexes: readonly IndexReader[] | undefined
+  #arrowSchema: Schema | undefined
 
   /** `location`: the table's folder, relative to the root. */
   constructor(
@@ -812,6 +813,26 @@ export class TableReader {
       { path: this.#path(file.file), layout: footer, batch: part.batch, column, field },
       claim,
     )
+  }
+
+  /**
+   * Return all columns of a fragment of inline rows, for a caller that reads many fragments once. Caches nothing. Returns
+   * null if the fragment has deleted rows, or was not written with the schema of this version.
+   */
+  async inlineBatch(fragment: Fragment, signal?: AbortSignal): Promise<Batch | null> {
+    const { files, dead, rows } = fragment
+    const { id, fields } = this.schema
+    const [file] = files
+    if (file === undefined || files.length > 1 || !('slot' in file) || dead.count > 0) return null
+    if (file.schema !== id || file.fields.length !== fields.length) return null
+    if (fields.some((field, i) => field.id !== file.fields[i])) return null
+    const slot = await this.#arrived(this.#source.slots.get(file.slot), signal)
+    this.#arrowSchema ??= arrowSchema(this.schema)
+    // Copy the blob, because a view of the slot would keep the whole slot in memory.
+    const batch = decodeBatch(slot.blob(file.blob).slice(), this.#arrowSchema)
+    if (batch.length !== rows)
+      throw corrupted(`slot ${file.slot} has ${batch.length} rows instead of ${rows}`)
+    return { ...batch, columns: batch.columns.map(withOwnDictionary) }
   }
 
   async #inlineColumn(file: InlineFile, field: TableField): Promise<LoadedColumn> {

@@ -71,6 +71,15 @@ async function* liveBatches(
   pacer: Pacer,
 ): AsyncGenerator<Batch> {
   const { reader } = source
+  const inline = await reader.inlineBatch(fragment, pacer.signal)
+  if (inline !== null) {
+    const own = new Float64Array(inline.length)
+    const runs = await reader.rowIds(fragment, pacer.signal)
+    runs.copy(0, own.length, own)
+    ids.push(own)
+    yield inline
+    return
+  }
   const names = reader.schema.fields.map(({ name }) => name)
   const schema = arrowSchema(reader.schema)
   for (const part of await reader.partsOf(fragment, pacer.signal)) {

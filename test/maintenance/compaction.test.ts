@@ -238,6 +238,53 @@ test('rows that do not ascend by id are found, searched, changed and compared li
   expect(await table.countRows()).toBe(291)
 })
 
+test('small commits before and after changes of the schema are compacted without a changed value', async () => {
+  const { ns } = await open()
+  const text = { kind: 'utf8', large: false } as const
+  const kind = {
+    kind: 'dictionary',
+    index: { kind: 'int', bits: 8, signed: true },
+    value: text,
+    ordered: false,
+  } as const
+  const fields = [
+    { name: 'k', type: { kind: 'int', bits: 64, signed: true }, nullable: false },
+    { name: 'name', type: text, nullable: true },
+    { name: 'kind', type: kind, nullable: true },
+    {
+      name: 'v',
+      type: {
+        kind: 'fixed_size_list',
+        size: 2,
+        child: { name: 'item', type: { kind: 'float', bits: 32 }, nullable: true },
+      },
+      nullable: true,
+    },
+  ] as const
+  const table: Table = await ns.createTable('t', [], { schema: { fields } })
+  const add = async (from: number, name: string, more: object = {}) => {
+    const row = (k: number) => {
+      const v = k % 5 === 0 ? null : [k, 0.5]
+      return { k, [name]: k % 3 === 0 ? null : `n${k}`, kind: `kind ${k % 4}`, v, ...more }
+    }
+    for (let k = from; k < from + 6; k++) await table.add([row(k)])
+    await table.add([row(from + 6), row(from + 7), row(from + 8)])
+  }
+  await add(0, 'name')
+  await table.delete('k IN (2, 7)')
+  await table.addColumns({ extra: 'k * 2' })
+  await add(10, 'name', { extra: 5 })
+  await table.alterColumns({ name: { rename: 'title' } })
+  await add(20, 'title', { extra: 7 })
+  await table.update({ extra: 6 }, 'k IN (12, 24)')
+  const before = await rowsOf(table)
+  expect(before).toHaveLength(25)
+  await ns.optimize()
+  const { fragment_stats } = await ns.operations.getTableStats({ id: ['t'] })
+  expect(fragment_stats.num_fragments).toBe(1)
+  expect(await rowsOf(table)).toEqual(before)
+})
+
 test('compaction runs by itself: soon if there is much to do, at rest if there is little', async () => {
   const clock = new SeededClock(3)
   const store = new MemoryStore('memory://', clock)
