@@ -185,7 +185,7 @@ test('searches for texts return the rows of the request, for any history of a ta
         }
       },
     ),
-    { numRuns: process.env.SHEAF_SEED === undefined ? 6 : 60 },
+    { numRuns: process.env.SHEAF_SEED === undefined ? 8 : 60 },
   )
 })
 
@@ -221,6 +221,26 @@ test('a text is searched without a request, and new commits are seen', async () 
   expect((await read.rows(undefined, other, {}))!.map(({ id }) => id)).toEqual([7])
   await ns.close()
   await expect(table.search('42').toArray()).rejects.toThrow('closed')
+})
+
+test('searches one after the other have their own columns and versions', async () => {
+  const { ns, table } = await indexed(60)
+  const before = await table.checkout(await table.version())
+  await table.update({ text: 'row 7 again' }, 'id = 7')
+  // The first searches load the versions.
+  for (const of of [table, before]) await of.search('7').toArray()
+  for (let time = 0; time < 2; time++) {
+    expect(await table.search('7').select(['text']).toArray()).toMatchObject([{ text: 'row 7 again' }])
+    const [row] = await table.search('7').select(['id']).toArray()
+    expect(row).toEqual({ id: 7, _score: expect.any(Number) })
+    expect(await before.search('7').select(['text']).toArray()).toMatchObject([{ text: 'row 7 of rye' }])
+    expect(Object.keys((await table.search('7').toArray())[0]!)).toEqual(['id', 'text', '_score'])
+    expect(Object.keys((await table.search('7').select(['_score', 'text']).first())!)).toEqual([
+      '_score',
+      'text',
+    ])
+  }
+  await ns.close()
 })
 
 test('queries with other parts than a text, columns and a window are sent as requests', async () => {

@@ -55,6 +55,20 @@ function check(postings: Postings, rows: readonly Row[], lengths = new Uint32Arr
       expect([...cursor.positions(i).subarray(0, cursor.frequencies[i])]).toEqual(block[i]!.positions)
     }
   }
+  checkSingleRows(postings, rows)
+}
+
+/** Rows are read one by one, before the frequencies of their block are decoded. */
+function checkSingleRows(postings: Postings, rows: readonly Row[]): void {
+  const cursor = postings.cursor()
+  for (const step of [1, 5]) {
+    for (let i = 0; i < rows.length; i += step) {
+      cursor.load(Math.floor(i / blockDocs))
+      const { positions } = rows[i]!
+      expect(cursor.frequencyAt(i % blockDocs)).toBe(positions.length)
+      expect([...cursor.positions(i % blockDocs).subarray(0, positions.length)]).toEqual(positions)
+    }
+  }
 }
 
 const rowsOf = (gaps: readonly number[], positions: readonly (readonly number[])[]): Row[] => {
@@ -88,6 +102,14 @@ test.each([0, 1, 127, 128, 129, 255, 256, 257])('%i rows', count => {
     [[1], [0, 2], [4, 5, 6, 7, 300, 70_000]],
   )
   check(reopened(sparse), sparse)
+  // Frequencies of one bit, with positions of one byte and of several bytes.
+  const twice = rowsOf(
+    rows.map(({ ordinal }) => ordinal % 5),
+    [[1], [0, 2], [7], [9], [3, 5]],
+  )
+  check(reopened(twice), twice)
+  const far = twice.map(({ ordinal, positions }) => ({ ordinal, positions: positions.map(at => 100 * at) }))
+  check(reopened(far), far)
 })
 
 test('rows up to the largest possible number', () => {
