@@ -68,6 +68,7 @@ const asked = {
   ],
   text: [
     'dist/src/query/search-text.js',
+    'dist/src/query/text-answers.js',
     'dist/src/query/highlight-rows.js',
     'dist/src/indexes/text/open.js',
   ],
