@@ -103,7 +103,7 @@ class AzureBucket implements Bucket {
     try {
       const reply = await this.#blob(key).download(offset, length, options)
       const bytes = await collect(reply.readableStreamBody as AsyncIterable<Uint8Array>, attempt)
-      const size = reply.contentRange === undefined ? reply.contentLength : reply.contentRange.split('/')[1]
+      const size = reply.contentRange?.split('/')[1] ?? reply.contentLength ?? bytes.length
       return { bytes, size: Number(size) }
     } catch (error) {
       if (isAbsent(error)) return null

@@ -54,7 +54,8 @@ export async function openS3Bucket(
   }: { readonly client?: S3Client | undefined; readonly config?: S3ClientConfig | undefined },
 ): Promise<S3Bucket> {
   const s3: Package = await importClient('@aws-sdk/client-s3', () => import('@aws-sdk/client-s3'))
-  const hasEndpoint = config?.endpoint !== undefined
+  const { AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_S3, AWS_REGION } = process.env
+  const hasEndpoint = (config?.endpoint ?? AWS_ENDPOINT_URL_S3 ?? AWS_ENDPOINT_URL) !== undefined
   const client =
     given ??
     new s3.S3Client({
@@ -63,7 +64,8 @@ export async function openS3Bucket(
       responseChecksumValidation: 'WHEN_REQUIRED',
       // The store repeats requests.
       maxAttempts: 1,
-      ...(hasEndpoint && { forcePathStyle: true, region: 'us-east-1' }),
+      // Other servers have no names for buckets, and often no regions.
+      ...(hasEndpoint && { forcePathStyle: true, region: AWS_REGION ?? 'us-east-1' }),
       ...config,
     })
   try {
@@ -106,8 +108,8 @@ class S3Bucket implements Bucket {
     try {
       const { Body, ContentLength, ContentRange } = await this.#client.send(command, signalOf(attempt))
       const bytes = await collect(Body as AsyncIterable<Uint8Array>, attempt)
-      const size = ContentRange === undefined ? ContentLength : Number(ContentRange.split('/')[1])
-      return { bytes, size: size! }
+      const size = ContentRange?.split('/')[1] ?? ContentLength ?? bytes.length
+      return { bytes, size: Number(size) }
     } catch (error) {
       const { status, code } = factsOf(error)
       if (code === 'NoSuchKey') return null

@@ -165,8 +165,11 @@ describe.each(providers.filter(({ program }) => program !== null))('$name', prov
       message: expect.stringMatching(/"p\/k" in .*no-such-bucket/),
       hint: expect.stringContaining('create the bucket'),
     })
-    if (provider.intruder === null) return
     const path = provider.path(freshPrefix())
+    await expect(
+      connect(path, { create: false, storage: provider.storage(server.url) }),
+    ).rejects.toMatchObject({ name: 'NamespaceNotFound' })
+    if (provider.intruder === null) return
     await expect(connect(path, { storage: provider.intruder(server.url) })).rejects.toMatchObject({
       name: 'PermissionDenied',
       hint: expect.stringContaining('credentials'),

@@ -13,7 +13,7 @@ const here = resolve('test/stores')
 const programs = join(here, 'node_modules', '.programs')
 
 /** Connects twice, and prints the number of rows. */
-const program = (path: string, storage: object, imports: string) => `
+const program = (path: string, storage: object | undefined, imports: string) => `
   ${imports}
   async function main() {
     for (let i = 0; i < 2; i++) {
@@ -28,10 +28,15 @@ const program = (path: string, storage: object, imports: string) => `
   }
   main()`
 
-function runProgram(name: string, code: string): string {
+function runProgram(name: string, code: string, environment = {}): string {
   const path = join(programs, name)
   writeFileSync(path, code)
-  return execFileSync(process.execPath, [path], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+  const env = { ...process.env, ...environment }
+  return execFileSync(process.execPath, [path], {
+    encoding: 'utf8',
+    env,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
 }
 
 beforeAll(() => {
@@ -54,6 +59,16 @@ describe.each(providers.filter(each => each.program !== null))('the package with
   ])('connects by a path when it is %s', (kind, name, imports) => {
     const code = program(provider.path(kind), provider.storage(server.url), imports)
     expect(runProgram(name, code)).toBe('3\ntrue InvalidInput\n')
+  })
+
+  test.runIf(provider.environment !== null)('is configured by the environment', () => {
+    const code = program(
+      provider.path('environment'),
+      undefined,
+      "import { connect, SheafError } from 'sheaf'",
+    )
+    const printed = runProgram('environment.mjs', code, provider.environment!(server.url))
+    expect(printed).toBe('3\ntrue InvalidInput\n')
   })
 })
 

@@ -24,6 +24,8 @@ export interface Provider {
   readonly path: (prefix: string) => string
   /** The options `storage` of `connect` for this path. */
   readonly storage: (url: string) => object
+  /** The variables of the environment that configure the client. Null if the server cannot be configured so. */
+  readonly environment: ((url: string) => Readonly<Record<string, string>>) | null
   readonly open: (url: string, options: { prefix: string; bucket?: string }) => Promise<BlobStore>
   /** Open a store with a client that repeats requests by itself, as clients do by default. */
   readonly openWithClient: (url: string, prefix: string) => Promise<BlobStore>
@@ -59,6 +61,11 @@ const minioProvider: Provider = {
   },
   path: prefix => `s3://${bucketName}/${prefix}`,
   storage: url => ({ config: s3Config(url) }),
+  environment: url => ({
+    AWS_ENDPOINT_URL: url,
+    AWS_ACCESS_KEY_ID: 'tests',
+    AWS_SECRET_ACCESS_KEY: 'secret-of-tests',
+  }),
   open: (url, { prefix, bucket = bucketName }) => openS3Store({ bucket, prefix, config: s3Config(url) }),
   openWithClient: (url, prefix) =>
     openS3Store({
@@ -100,6 +107,7 @@ const azuriteProvider: Provider = {
   },
   path: prefix => `az://${bucketName}/${prefix}`,
   storage: url => ({ config: azureConfig(url) }),
+  environment: url => ({ AZURE_STORAGE_CONNECTION_STRING: azureConfig(url).connectionString }),
   open: (url, { prefix, bucket = bucketName }) =>
     openAzureStore({ container: bucket, prefix, config: azureConfig(url) }),
   openWithClient: (url, prefix) =>
@@ -139,6 +147,7 @@ const fakeGcsProvider: Provider = {
   },
   path: prefix => `gs://${bucketName}/${prefix}`,
   storage: url => ({ config: gcsConfig(url) }),
+  environment: null,
   open: (url, { prefix, bucket = bucketName }) => openGcsStore({ bucket, prefix, config: gcsConfig(url) }),
   openWithClient: (url, prefix) =>
     openGcsStore({ bucket: bucketName, prefix, client: new Storage(gcsConfig(url)) }),
