@@ -60,7 +60,7 @@ export async function openAzureBucket(
     config,
   }: { readonly client?: BlobServiceClient | undefined; readonly config?: AzureConfig | undefined },
 ): Promise<AzureBucket> {
-  const azure = await importClient('@azure/storage-blob', () => import('@azure/storage-blob'))
+  const azure = await importClient('@azure/storage-blob', '@12.32', () => import('@azure/storage-blob'))
   // The store repeats requests.
   const options = { retryOptions: { maxTries: 1 } }
   let service = client

@@ -44,7 +44,7 @@ export async function openGcsBucket(
   bucket: string,
   { client, config }: { readonly client?: Storage | undefined; readonly config?: StorageOptions | undefined },
 ): Promise<GcsBucket> {
-  const { Storage } = await importClient('@google-cloud/storage', () => import('@google-cloud/storage'))
+  const { Storage } = await importClient('@google-cloud/storage', '@7', () => import('@google-cloud/storage'))
   // The store repeats requests.
   const retryOptions = { autoRetry: false, maxRetries: 0 }
   const storage = client ?? new Storage({ ...config, retryOptions })

@@ -53,7 +53,7 @@ export async function openS3Bucket(
     config,
   }: { readonly client?: S3Client | undefined; readonly config?: S3ClientConfig | undefined },
 ): Promise<S3Bucket> {
-  const s3: Package = await importClient('@aws-sdk/client-s3', () => import('@aws-sdk/client-s3'))
+  const s3: Package = await importClient('@aws-sdk/client-s3', '', () => import('@aws-sdk/client-s3'))
   const { AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_S3, AWS_REGION } = process.env
   const hasEndpoint = (config?.endpoint ?? AWS_ENDPOINT_URL_S3 ?? AWS_ENDPOINT_URL) !== undefined
   const client =

@@ -3,7 +3,7 @@ import { openAzureStore } from '../../../adapters/azure/public.js'
 import { connect } from '../../../src/index.js'
 
 /** The package of the client is not installed here. `npm run test:stores` tests the store with it. */
-const missing = { code: 13, hint: 'npm install @azure/storage-blob' }
+const missing = { code: 13, hint: 'npm install @azure/storage-blob@12.32' }
 
 describe('openAzureStore', () => {
   test('says which package to install', async () => {

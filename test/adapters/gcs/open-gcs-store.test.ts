@@ -3,7 +3,7 @@ import { openGcsStore } from '../../../adapters/gcs/public.js'
 import { connect } from '../../../src/index.js'
 
 /** The package of the client is not installed here. `npm run test:stores` tests the store with it. */
-const missing = { code: 13, hint: 'npm install @google-cloud/storage' }
+const missing = { code: 13, hint: 'npm install @google-cloud/storage@7' }
 
 describe('openGcsStore', () => {
   test('says which package to install', async () => {

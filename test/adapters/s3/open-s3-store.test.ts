@@ -11,7 +11,7 @@ describe('openS3Store', () => {
     await expect(openS3Store({ bucket: 'b' })).rejects.toMatchObject(missing)
     await expect(connect('s3://bucket/prefix', { storage: { retries: 1 } })).rejects.toMatchObject(missing)
     const load = () => Promise.reject(new Error('not found'))
-    await expect(importClient('@aws-sdk/client-s3', load)).rejects.toMatchObject(missing)
+    await expect(importClient('@aws-sdk/client-s3', '', load)).rejects.toMatchObject(missing)
   })
 
   test('refuses options that are unknown, wrong or contradict each other', async () => {
