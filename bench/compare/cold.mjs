@@ -8,7 +8,7 @@ import { duckdb, hnswlib, lance, pglite, sheaf, sqliteVec, usearch, zvec } from 
 import { checkFound } from './checks.mjs'
 import { made } from './made.mjs'
 import { inScratch } from './scratch.mjs'
-import { encodedQuery, workedApart } from './spawned.mjs'
+import { encodedQuery, plainEnvironment, workedApart } from './spawned.mjs'
 
 /** The engines. They search exactly, except those that support only graphs. */
 export const makers = {
@@ -49,7 +49,10 @@ export const bench = {
           checkFound(title, name, found.get(name), truth, name === 'hnswlib' || name === 'usearch' ? 8 : 10),
       }))
       const limit = 'bare node'
-      const bare = { name: limit, run: () => spawnSync(process.execPath, ['-e', '0']).status }
+      const bare = {
+        name: limit,
+        run: () => spawnSync(process.execPath, ['-e', '0'], { env: plainEnvironment }).status,
+      }
       return [await race({ title, contestants: [...contestants, bare], rounds, limit, distribution: true })]
     })
   },

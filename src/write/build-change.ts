@@ -170,7 +170,7 @@ export function appendedRows(
 }
 
 /** The effect of a write on at most one row of a table. */
-export interface RowWrite {
+interface RowWrite {
   readonly kind: ChangeKind
   /** The row that is deleted. `isLast`: whether it is the last live row of its fragment. Null: none. */
   readonly removed: {
