@@ -67,13 +67,16 @@ type Item =
   | { readonly kept: KeptCheckpoint }
   | { readonly heads: string }
 
+/** The search for removed things yields no item for up to this many changed ones. Then it yields an empty text. */
+const silentMax = 256
+
 /**
  * Encode a state as texts, one text per item. With `before`, only the items that changed after its slot. `before` must
- * be an earlier state from which `state` was computed.
+ * be an earlier state from which `state` was computed. An empty text is no item: there the caller can pause.
  */
 export function* saveState(state: CatalogState, before?: EarlierState<CatalogState>): Generator<string> {
   if (before !== undefined) {
-    for (const item of goneItems(state, before.state)) yield JSON.stringify(item)
+    for (const item of goneItems(state, before.state)) yield item === null ? '' : JSON.stringify(item)
   }
   const since = before ?? { state: emptyState(state.root), slot: -1 }
   for (const item of items(state, since)) yield JSON.stringify(item)
@@ -111,17 +114,20 @@ function* items(state: CatalogState, { state: before, slot }: EarlierState<Catal
   if (state.checkpoints !== before.checkpoints) for (const kept of state.checkpoints) yield { kept }
 }
 
-/** Yield the items that remove what `before` has and `state` has not. They must precede all other items. */
-function* goneItems(state: CatalogState, before: CatalogState): Generator<Item> {
+/**
+ * Yield the items that remove what `before` has and `state` has not. They must precede all other items. Yields null now and
+ * then if there are none.
+ */
+function* goneItems(state: CatalogState, before: CatalogState): Generator<Item | null> {
   for (const [key, node] of state.namespaces.changesSince(before.namespaces)) {
     if (node === undefined) yield { gone: 'namespace', at: before.namespaces.get(key)!.id }
   }
-  for (const at of absent(state.tables, before.tables)) yield { gone: 'table', at }
-  for (const at of absent(state.detached, before.detached)) yield { gone: 'detached', at }
-  for (const at of absent(state.drops, before.drops)) yield { gone: 'drop', at }
-  for (const at of absent(state.jobs, before.jobs)) yield { gone: 'job', at }
-  for (const at of absent(state.uploads, before.uploads)) yield { gone: 'upload', at }
-  for (const at of absent(state.failedBuilds, before.failedBuilds)) yield { gone: 'failed', at }
+  yield* gone('table', state.tables, before.tables)
+  yield* gone('detached', state.detached, before.detached)
+  yield* gone('drop', state.drops, before.drops)
+  yield* gone('job', state.jobs, before.jobs)
+  yield* gone('upload', state.uploads, before.uploads)
+  yield* gone('failed', state.failedBuilds, before.failedBuilds)
   yield* firstItem('key', state.keys, before.keys)
   yield* firstItem('ended', state.endedUploads, before.endedUploads)
   yield* firstItem('note', state.notes, before.notes)
@@ -140,8 +146,12 @@ function* present<V>(map: PersistentMap<V>, before: PersistentMap<V>): Generator
   for (const [key, value] of map.changesSince(before)) if (value !== undefined) yield [key, value]
 }
 
-function* absent<V>(map: PersistentMap<V>, before: PersistentMap<V>): Generator<string> {
-  for (const [key, value] of map.changesSince(before)) if (value === undefined) yield key
+function* gone<V>(kind: GoneKind, map: PersistentMap<V>, before: PersistentMap<V>): Generator<Item | null> {
+  let silent = 0
+  for (const [at, value] of map.changesSince(before)) {
+    if (value === undefined) yield { gone: kind, at }
+    else if (++silent % silentMax === 0) yield null
+  }
 }
 
 /** Convert a table head to its stored form. */

@@ -313,6 +313,8 @@ export class Checkpoints<S> {
     let piece = Buffer.allocUnsafe(pieceBytes)
     let end = 0
     for (const text of this.#machine.save(state, before)) {
+      if (pacer.due()) await pacer.pause()
+      if (text === '') continue
       const most = 3 * text.length + 1
       if (end + most > piece.length) {
         pieces.push(piece.subarray(0, end))
@@ -321,7 +323,6 @@ export class Checkpoints<S> {
       }
       end += piece.write(text, end)
       piece[end++] = newline
-      if (pacer.due()) await pacer.pause()
     }
     pieces.push(piece.subarray(0, end))
     return pieces

@@ -77,7 +77,8 @@ export interface Machine<S, Op = unknown> {
   apply(state: S, entry: Entry<Op>, at: Position): S
   /**
    * Encode a state as texts of a few KB without line breaks. Equal states have equal texts in the same order. The texts
-   * are computed when they are read, so the writer of a checkpoint can pause between two texts.
+   * are computed when they are read, so the writer of a checkpoint can pause between two texts. An empty text means
+   * nothing: it only is such a pause.
    *
    * With `before`, an earlier state from which this process computed `state`: encode only what changed after the slot
    * of `before`. The cost depends on the size of these changes, not of the state.

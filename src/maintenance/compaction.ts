@@ -110,8 +110,9 @@ export class Compaction implements MaintenanceTask {
   /** Return the uuid of a table whose due time has passed; undefined if there is none. */
   #due(): string | undefined {
     this.#next = Number.POSITIVE_INFINITY
+    const now = this.#now()
     for (const [uuid, at] of this.#dueAt) {
-      if (at <= this.#now()) {
+      if (at <= now) {
         this.#next = at
         return uuid
       }

@@ -9,6 +9,7 @@ import type { CatalogCommitted } from '../catalog/log-types.js'
 import type { MaintenanceEvent } from '../client/maintenance-event.js'
 import { orAborted, within } from '../primitives/abort.js'
 import type { Clock } from '../primitives/clock.js'
+import { Pacer } from '../primitives/pacer.js'
 
 /** One maintenance task. */
 export interface MaintenanceTask {
@@ -75,6 +76,11 @@ export class Maintenance {
   /** Whether commits were noted, and the tasks that are now due are started in a moment. */
   #isLooking = false
   #closed = false
+  /**
+   * Lets other work run between two tasks. Each task paces itself, but very many short ones may follow each other. Null if
+   * no task is due.
+   */
+  #pacer: Pacer | null = null
   /** Aborts the running task. */
   readonly #closing = new AbortController()
   readonly #failing = new Map<MaintenanceTask, Failing>()
@@ -137,8 +143,13 @@ export class Maintenance {
     if (this.#working !== null || this.#finishing > 0 || this.#closed) return
     let dueIn = Number.POSITIVE_INFINITY
     for (const task of this.#tasks) dueIn = Math.min(dueIn, this.#dueIn(task))
-    if (dueIn === 0) this.#alone(() => this.#work()).catch(() => {})
-    else this.#wait(dueIn)
+    if (dueIn === 0) {
+      this.#pacer ??= new Pacer(undefined, this.#clock)
+      this.#alone(() => this.#work()).catch(() => {})
+    } else {
+      this.#pacer = null
+      this.#wait(dueIn)
+    }
   }
 
   #dueIn(task: MaintenanceTask): number {
@@ -191,6 +202,7 @@ export class Maintenance {
     for (const task of this.#tasks) {
       if (this.#closed) return
       if (this.#dueIn(task) > 0) continue
+      if (this.#pacer?.due() === true) await this.#pacer.pause()
       try {
         await task.work(false, this.#closing.signal)
         this.#failing.delete(task)

@@ -269,6 +269,22 @@ function after(state: CatalogState, slot: number, step: Step, number: number): C
   }
 }
 
+test('the changes of many things can be written with pauses, also while none of them is an item', () => {
+  const tables = Array.from({ length: 3000 }, (_, i) => `u${i}`)
+  const before = tables.reduce(
+    (state, uuid, slot) => commit(state, slot, decideDeclareTable(state, [uuid], uuid, {})),
+    emptyCatalog,
+  )
+  const after = tables.reduce(
+    (state, uuid, i) => commit(state, 3000 + i, { op: 'props', t: uuid, set: { a: 'b' } }),
+    before,
+  )
+  const texts = [...catalogMachine.save(after, { slot: 2999, state: before })]
+  expect(texts.indexOf('')).toBe(0)
+  expect(texts.filter(text => text === '').length).toBeGreaterThan(10)
+  expect(texts.filter(text => text !== '')).toHaveLength(3000)
+})
+
 test('keys that a window dropped are dropped again', () => {
   const day = 24 * 60 * 60 * 1000
   const withKeys = (state: CatalogState, first: number, count: number, ts: number) => {

@@ -354,6 +354,22 @@ describe('a maintenance task', () => {
     await maintenance.close()
   })
 
+  test('that is due many times in a row lets the event loop run other work', async () => {
+    let left = 50
+    const work = async () => {
+      left--
+      for (const until = performance.now() + 1; performance.now() < until; );
+    }
+    const dueIn = () => (left > 0 ? 0 : Number.POSITIVE_INFINITY)
+    const tasks = [{ name: 'x', dueIn, work }]
+    const maintenance = new Maintenance({ tasks, clock: systemClock, warn: () => {} })
+    maintenance.afterCommit(committed)
+    for (let turn = 0; turn < 4; turn++) await new Promise(resolve => setImmediate(resolve))
+    expect(left).toBeGreaterThan(0)
+    while (left > 0) await new Promise(resolve => setImmediate(resolve))
+    await maintenance.close()
+  })
+
   test('that is due by the wall clock, which counts whole milliseconds, is awaited once, not again after every commit', async () => {
     const clock = new RecordingClock(1)
     const { waits } = clock
