@@ -69,7 +69,7 @@ export class PreparedQuery<out R extends object, in P extends Parameters> {
   ): Promise<RowsAs<S, O> | null>
   async first(values: P, options: RowsOptions = {}): Promise<object | null> {
     const rows = this.#directly(values, parse(rowsShape, options, 'first'), 1)
-    if (rows != null) return (await rows)[0] ?? null
+    if (rows != null) return whenResolved(rows, ([row = null]) => row)
     return whenResolved(this.#queryWith('first', values), query => query.first(options))
   }
 

@@ -549,7 +549,8 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   async first(given: RowsOptions = {}): Promise<object | null> {
     const options = withInt64(parse(rowsShape, given, 'first'), this.#steps.int64)
     const rows = this.#directRead()?.rows(this.#request.parameters, this.#request, options, 1)
-    return (await (rows ?? this.limit(this.#request.k === 0 ? 0 : 1).toArray(options)))[0] ?? null
+    const all: MaybePromise<object[]> = rows ?? this.limit(this.#request.k === 0 ? 0 : 1).toArray(options)
+    return whenResolved(all, ([row = null]) => row)
   }
 
   /** Return a reader of the rows that needs no request. Null or undefined: the query must be sent as a request. */

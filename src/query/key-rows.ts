@@ -96,7 +96,7 @@ export class KeyRows {
         skip--
         continue
       }
-      const object = this.#rowOf(part, row)
+      const object = this.#stored.rowOf(part, row)
       if (object === null) return null
       rows.push(object)
     }
@@ -156,13 +156,5 @@ export class KeyRows {
     const offset = address % offsetsMax
     for (let i = parts.length - 1; i > 0; i--) if (parts[i]!.part.first <= offset) return parts[i]!
     return parts[0] ?? null
-  }
-
-  #rowOf(part: PartInMemory, row: number): RowObject | null {
-    const columns = this.#stored.columnsOf(part)
-    if (columns === null) return null
-    const object: RowObject = {}
-    for (let i = 0; i < columns.length; i++) this.#stored.read(object, columns, i, row)
-    return object
   }
 }

@@ -40,7 +40,19 @@ export class RowsInMemory {
     return parts
   }
 
-  /** Return the columns of a part. Null: a column is not in memory. */
+  /** Return a row of a part as an object. Null: a column is not in memory. Throws as `read` does. */
+  rowOf(part: PartInMemory, row: number): RowObject | null {
+    const object: RowObject = {}
+    for (let i = 0; i < this.#fields.length; i++) {
+      const column = part.column(i)
+      if (column === null) return null
+      const options = this.#options[i]!
+      setOwn(object, options.name, valueAt(column, row, options))
+    }
+    return object
+  }
+
+  /** Return the columns of a part, to read several rows. Null: a column is not in memory. */
   columnsOf(part: PartInMemory): readonly Column[] | null {
     const columns: Column[] = []
     for (let i = 0; i < this.#fields.length; i++) {
