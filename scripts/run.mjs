@@ -14,8 +14,8 @@ const [command, ...args] = process.argv.slice(2)
 const installOptions = ['--no-audit', '--no-fund', '--loglevel=error']
 /**
  * Return the npm arguments that install the packages of a folder exactly as its lock file says. `npm ci` refuses the
- * lock files of the benches, of the peer tests and of the tests of stores, because these lack optional packages of some platforms. So other
- * folders use `npm install`.
+ * lock files of the benches, of the peer tests and of the tests of stores, because these lack optional packages of some
+ * platforms. So other folders use `npm install`.
  */
 const installCommand = folder => (folder === root ? ['ci'] : ['install', '--no-save'])
 /** The packages of the tools that the commands use. */

@@ -6,7 +6,7 @@ import { MemoryStore } from '../../src/storage/memory-store.js'
 import { selfTest } from '../../src/storage/self-test.js'
 import { audit } from './audit.js'
 import { drawPlan, type Plan } from './draw.js'
-import type { ProcessClock } from './time.js'
+import { type ProcessClock, stopSystemClock } from './time.js'
 import { type Call, Disk, type Janitor, Violation, World } from './world.js'
 
 export interface SimulationOptions {
@@ -36,9 +36,7 @@ export async function simulate(seed: number, options: SimulationOptions = {}): P
   // Most errors in a world are answers, and where they were made is not asked: half of the cost of one.
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0
-  // Work that paces itself by the machine's own clock would stop now and then, and seeds would not repeat.
-  const { now } = performance
-  performance.now = () => 0
+  const start = stopSystemClock()
   const plan = drawPlan(seed, tidy)
   const world = new World(options.change?.(plan) ?? plan, tell, makeDisk, options.janitor)
   try {
@@ -56,6 +54,6 @@ export async function simulate(seed: number, options: SimulationOptions = {}): P
   } finally {
     world.time.end()
     Error.stackTraceLimit = stackTraceLimit
-    performance.now = now
+    start()
   }
 }

@@ -3,7 +3,7 @@
  * woken, drawn from the seed among those that only yielded; when there is none, time jumps to the next sleeper. So a
  * seed fixes a history, and every order in which two tasks can meet has its seeds.
  */
-import type { Clock } from '../../src/primitives/clock.js'
+import { type Clock, systemClock } from '../../src/primitives/clock.js'
 import { randomFrom } from '../support/clock.js'
 import type { ClockJump } from './draw.js'
 
@@ -82,6 +82,18 @@ function take<T>(list: T[], index: number): T {
 }
 
 const begin = 1_700_000_000_000
+
+/**
+ * Stop the elapsed time of the clock of the machine. Otherwise work that paces itself by it would pause now and then, and
+ * seeds would not repeat. Returns a function that starts it again.
+ */
+export function stopSystemClock(): () => void {
+  const { elapsed } = systemClock
+  systemClock.elapsed = () => 0
+  return () => {
+    systemClock.elapsed = elapsed
+  }
+}
 
 /** The clock of one process: its wall clock may be wrong, it can be suspended, and once dead it wakes nobody. */
 export class ProcessClock implements Clock {
