@@ -212,7 +212,7 @@ export class TailedLog implements CommitLog {
         else if (tail.head.boot !== this.#boot) await tail.learn(valid)
         return
       }
-      await this.#clock.sleep(settlePauseMs, signal)
+      await this.#clock.sleep(settlePauseMs, signal, true)
       if (!(await this.#follow(tail))) return
     }
   }

@@ -3,7 +3,7 @@
  * stands in the log, nothing stands there twice, and the sum stays what it was, in every snapshot and at the end.
  * `SHEAF_CRASH_SECONDS` says for how long (default 6).
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
@@ -189,3 +189,16 @@ function transferOf({ ops }: Entry): string | null {
   expect([versions.length, names.size], `${name} is whole`).toEqual([2, 1])
   return name
 }
+
+test('a process with nothing else to do opens a root whose writer was killed', () => {
+  const directory = freshRoot()
+  const run = (text: string) =>
+    spawnSync(process.execPath, ['--input-type=module', '-e', `import { connect } from '${engine}'; ${text}`])
+  const ns = `const ns = await connect(${JSON.stringify(directory)}); `
+  run(`${ns} const table = await ns.createTable('t', [{ id: 1, n: 0 }]); let n = 0
+    setTimeout(() => process.kill(process.pid, 'SIGKILL'), 300); for (;;) await table.update({ n: n++ }, 'id = ?', [1])`)
+  const { status, stdout } = run(
+    `${ns} console.log(await (await ns.openTable('t')).countRows()); await ns.close()`,
+  )
+  expect([status, String(stdout)]).toEqual([0, '1\n'])
+}, 60_000)
