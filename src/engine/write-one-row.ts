@@ -131,9 +131,10 @@ export async function mergeOneRow(
   })
 }
 
-/** Return whether a value is a row all of whose values are its own. */
+/** Return whether a value is a row all of whose properties are its own and enumerable. */
 function isPlainRow(value: unknown): value is Readonly<Record<string, unknown>> {
-  return isRow(value) && [Object.prototype, null].includes(Object.getPrototypeOf(value))
+  if (!isRow(value) || ![Object.prototype, null].includes(Object.getPrototypeOf(value))) return false
+  return Object.getOwnPropertyNames(value).length === Object.keys(value).length
 }
 
 /**
@@ -246,7 +247,7 @@ async function writeOneRow<R>(
       table.fieldIds,
       at.firstBlob,
     )
-    if (keepsKey) noteKey(change, key)
+    if (keepsKey) noteKey(change, table.rows.keyField, key)
     return {
       ops: [change],
       blobs,

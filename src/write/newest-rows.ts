@@ -64,6 +64,8 @@ export class NewestRows {
   readonly #fields: readonly number[]
   /** The number of the column with the keys. */
   readonly #key: number
+  /** The field id of the column with the keys. */
+  readonly keyField: number
   #version: number
   #bytes = 0
   /** By fragment id: the rows that were added after the base. */
@@ -83,6 +85,7 @@ export class NewestRows {
     this.#schema = arrowSchema(reader.schema)
     this.#fields = fields.map(({ id }) => id)
     this.#key = fields.findIndex(({ name }) => name === column)
+    this.keyField = this.#fields[this.#key]!
     this.#version = reader.layout.version
   }
 
@@ -204,7 +207,8 @@ export class NewestRows {
     if (fields.length !== this.#fields.length || fields.some((own, i) => own !== this.#fields[i]))
       return false
     const blob = slot.blob(file.blob).slice()
-    const keys = notedKeys.get(fragment) ?? this.#keysIn(blob, rows)
+    const noted = notedKeys.get(fragment)
+    const keys = noted?.field === this.keyField ? noted.keys : this.#keysIn(blob, rows)
     for (const [offset, key] of keys.entries()) {
       if (key === null) continue
       const known = this.#places.get(key)
@@ -242,12 +246,15 @@ export class NewestRows {
   }
 }
 
-/** By fragment of this process: the keys of its rows, which need not be decoded. */
-const notedKeys = new WeakMap<AddedFragment, readonly MapKey[]>()
+/** By fragment of this process: the keys of its rows in the column `field`, which need not be decoded. */
+const notedKeys = new WeakMap<AddedFragment, { readonly field: number; readonly keys: readonly MapKey[] }>()
 
-/** Note the key of the row that a change adds. The change must be committed as this object (`Proposal.isPlain`). */
-export function noteKey({ add }: Change, key: Key): void {
-  for (const fragment of add) notedKeys.set(fragment, [mapKey(key)])
+/**
+ * Note the key of the row that a change adds. The change must be committed as this object (`Proposal.isPlain`). `field`: the
+ * id of the column with the key.
+ */
+export function noteKey({ add }: Change, field: number, key: Key): void {
+  for (const fragment of add) notedKeys.set(fragment, { field, keys: [mapKey(key)] })
 }
 
 /** Return whether a change only adds and deletes rows. */

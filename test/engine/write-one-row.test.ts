@@ -305,6 +305,39 @@ describe('a write of one row by its key', () => {
     ])
   })
 
+  test('finds rows by one column after writes by another column', async () => {
+    const [ns] = await connections(1)
+    const columns = { id: 'int64!', sku: 'int64', n: 'int32' } as const
+    const table = await ns!.createTable('t', [], { schema: schema(columns) })
+    await table.add([
+      { id: 7, sku: 100, n: 0 },
+      { id: 3, sku: 30, n: 0 },
+    ])
+    // From some writes on, rows are found by both columns in memory.
+    for (const [column, key] of [
+      ['id', 3],
+      ['sku', 30],
+    ] as const)
+      for (let n = 0; n < 20; n++) await table.update({ n }, `${column} = ?`, [key])
+    await table.update({ n: 1 }, 'id = ?', [7])
+    expect(await table.update({ n: 2 }, 'sku = ?', [7])).toMatchObject({ rows: 0 })
+    expect(await table.delete('sku = ?', [7])).toMatchObject({ rows: 0 })
+    const upserted = await table.upsert([{ sku: 100, id: 7, n: 5 }], { on: 'sku' })
+    expect(upserted).toMatchObject({ inserted: 0, updated: 1 })
+    expect(await table.query().orderBy('id').toArray()).toEqual([
+      { id: 3, sku: 30, n: 19 },
+      { id: 7, sku: 100, n: 5 },
+    ])
+  })
+
+  test('ignores properties of a row that are not enumerable', async () => {
+    const [ns] = await connections(1)
+    const table = await tableOf(ns!)
+    const row = Object.defineProperty({ id: 3, n: 7 }, 'name', { value: 'hidden', enumerable: false })
+    await table.upsert([row], { on: 'id' })
+    expect(await table.get(3, { on: 'id' })).toEqual({ id: 3, n: 7, name: 'row 3' })
+  })
+
   test('does not find rows that were deleted before', async () => {
     const [ns] = await connections(1)
     const table = await tableOf(ns!)
