@@ -270,3 +270,11 @@ test('searches inside of a transaction see its changes, and searches around it a
   expect(await table.search('7').toArray()).toHaveLength(2)
   await ns.close()
 })
+
+test('an empty list of columns means all text columns, also without a request', async () => {
+  const { ns, table } = await indexed(9)
+  const search = () => table.query().fullText('wheat', { columns: [] }).toArray()
+  // The first search loads the code of direct searches.
+  for (let time = 0; time < 3; time++) expect(await search()).toHaveLength(3)
+  await ns.close()
+})
