@@ -49,8 +49,6 @@ export class TextRead implements DirectRead {
     const limit = Math.min(k, most)
     if (options.signal !== undefined || offset + limit > rowsMax) return null
     if (values !== undefined && !(Array.isArray(values) && values.length === 0)) return null
-    // A request reads an empty list of columns as all columns.
-    if (query.full_text_query?.string_query?.columns?.length === 0) return null
     try {
       const answers = this.#newest()
       const rows = answers?.rows(query, this.#texts, offset, limit, options) ?? null

@@ -107,8 +107,9 @@ class TextPlanner {
     this.#needsPositions = needsPositions
   }
 
-  plain(terms: string, columns: readonly string[] | undefined): TextNode {
-    const paths = columns?.map(name => this.#pathOf(name)) ?? this.#paths()
+  /** `columns`: if there are none, all columns with a text index are searched. */
+  plain(terms: string, columns: readonly string[] = []): TextNode {
+    const paths = columns.length === 0 ? this.#paths() : columns.map(name => this.#pathOf(name))
     return best(paths.map(path => this.#match(path, { terms, fuzziness: 0 })))
   }
 
