@@ -1,4 +1,4 @@
-/** What a provider of object storage does for `ObjectStore` (object-store.ts). Each provider implements `Bucket` once. */
+/** The requests that `ObjectStore` (object-store.ts) sends to a provider of object storage. Each provider implements `Bucket`. */
 
 /** One attempt of a request. */
 export interface Attempt {
@@ -74,7 +74,7 @@ export interface Failure {
   readonly kind: FailureKind
   /** The reason in the words of the server, for messages. */
   readonly reason: string
-  /** What to do. Default: advice for the kind. */
+  /** Advice for the caller. Default: the advice for the kind. */
   readonly hint?: string | undefined
   /**
    * Whether the client may have sent the request several times. Then the kind `taken` may be the answer to a repetition

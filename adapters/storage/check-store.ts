@@ -116,7 +116,7 @@ export async function checkStore(
   return { passed: checks.every(each => each.passed), checks, latencies }
 }
 
-/** What the checks did with a store. */
+/** The calls of a store that the checks made. */
 interface Calls {
   /** By the name of a method: the durations of its calls in milliseconds. */
   readonly samples: Map<string, number[]>

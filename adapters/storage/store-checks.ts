@@ -18,7 +18,7 @@ export interface CheckSizes {
   readonly streamed: number
 }
 
-/** What a check works on. */
+/** The store and the keys that a check uses. */
 interface CheckScope extends CheckSizes {
   readonly store: BlobStore
   /** The prefix of all keys that the check uses. No blob has this prefix before the check. */

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { connect, type Namespace, type Row, type Schema, SheafError, type Table } from '../../src/index.js'
 import { directReadsOf } from '../../src/protocol/direct-reads.js'
+import { outcomeOf } from '../support/outcome.js'
 
 const dictionary = {
   kind: 'dictionary',
@@ -175,17 +176,6 @@ class Case {
   async close(): Promise<void> {
     for (const snapshot of this.#snapshots) await snapshot.close()
     await this.#ns.close()
-  }
-}
-
-type Outcome = { readonly rows: unknown } | { readonly error: string }
-
-async function outcomeOf(run: () => unknown): Promise<Outcome> {
-  try {
-    return { rows: await run() }
-  } catch (error) {
-    if (!(error instanceof SheafError)) throw error
-    return { error: `${error.code}: ${error.message}` }
   }
 }
 

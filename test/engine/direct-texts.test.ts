@@ -1,8 +1,9 @@
 /** Searches for texts that need no request return what the request returns, and fail as the request fails. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { connect, type Namespace, type Row, type Schema, SheafError, type Table } from '../../src/index.js'
+import { connect, type Namespace, type Row, type Schema, type Table } from '../../src/index.js'
 import { directReadsOf } from '../../src/protocol/direct-reads.js'
+import { outcomeOf } from '../support/outcome.js'
 
 const schema: Schema = {
   fields: [
@@ -130,17 +131,12 @@ class Case {
   }
 }
 
-type Outcome = { readonly rows: unknown } | { readonly error: string }
-
-/** Return the rows as lists of names and values, so that the order of the columns counts, or the error. */
-async function outcomeOf(run: () => unknown): Promise<Outcome> {
-  try {
-    const rows = (await run()) as readonly object[] | object | null
-    return { rows: Array.isArray(rows) ? rows.map(row => Object.entries(row)) : rows }
-  } catch (error) {
-    if (!(error instanceof SheafError)) throw error
-    return { error: `${error.code}: ${error.message}` }
-  }
+/** Return the outcome of a call, with rows as lists of names and values, so that the order of the columns counts. */
+function listed(run: () => unknown) {
+  return outcomeOf(async () => {
+    const rows = await run()
+    return Array.isArray(rows) ? rows.map(row => Object.entries(row as object)) : rows
+  })
 }
 
 /** With a signal, a call is always sent as a request. */
@@ -157,14 +153,14 @@ async function check(table: Table<Row>, query: Query): Promise<void> {
     return offset === 0 ? search : search.offset(offset)
   }
   const how = { ...(int64 !== undefined && { int64 }) }
-  const requested = await outcomeOf(() => build().toArray({ ...how, signal }))
+  const requested = await listed(() => build().toArray({ ...how, signal }))
   for (let time = 0; time < 2; time++) {
-    expect(await outcomeOf(() => build().toArray(how))).toEqual(requested)
-    expect(await outcomeOf(() => build().prepare().all([], how))).toEqual(requested)
+    expect(await listed(() => build().toArray(how))).toEqual(requested)
+    expect(await listed(() => build().prepare().all([], how))).toEqual(requested)
   }
-  const first = await outcomeOf(() => build().first({ ...how, signal }))
-  expect(await outcomeOf(() => build().first(how))).toEqual(first)
-  expect(await outcomeOf(() => build().prepare().first([], how))).toEqual(first)
+  const first = await listed(() => build().first({ ...how, signal }))
+  expect(await listed(() => build().first(how))).toEqual(first)
+  expect(await listed(() => build().prepare().first([], how))).toEqual(first)
 }
 
 test('searches for texts return the rows of the request, for any history of a table and any query', async () => {

@@ -1,6 +1,6 @@
 /**
- * What every BlobStore promises: the checks that `sheaf/storage` exports, and tests that need a test framework or that no bucket of a
- * user should see. `open` gives an empty store, and is called once per test.
+ * Tests of the guarantees of every `BlobStore`: the checks that `sheaf/storage` exports, and tests that need a test
+ * framework or that no bucket of a user should see. `open` returns an empty store, and is called once per test.
  */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

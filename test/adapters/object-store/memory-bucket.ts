@@ -16,7 +16,7 @@ interface StoredObject {
   readonly modified: number
 }
 
-/** What happens to a request: before it is executed, or after. */
+/** A failure of a request, before or after it is executed. */
 export interface Fault {
   /** The request fails, and is not executed. */
   readonly before?: Failure
