@@ -1,6 +1,6 @@
 /**
  * Converts incoming batches to the schema of a table. Puts the columns into the table's order, and casts values to the
- * table's types without loss. Rejects null in a non-nullable column, and NaN or infinity in vectors.
+ * table's types without loss. Rejects null in a non-nullable column, and null, NaN or infinity as an element of a vector.
  */
 import { type Batch, type Column, isValid } from '../arrow/column.js'
 import { nullColumn } from '../arrow/fill.js'
@@ -136,7 +136,7 @@ function conformColumn(batch: Batch, field: Field, rows: RowNumbering): Column {
   return conformed
 }
 
-/** Throw `SchemaValidation` for NaN or infinity in a vector of a column. */
+/** Throw `SchemaValidation` for null, NaN or infinity as an element of a vector of a column. */
 export function checkFiniteVectors(column: Column, place: Place): void {
   checkVectors(column, place, () => true)
 }
@@ -149,7 +149,7 @@ function float16Values(child: Column, count: number): Float32Array {
 }
 
 /**
- * Throw `SchemaValidation` for NaN or infinity in a vector, because such a vector has no distances. Checks columns,
+ * Throw `SchemaValidation` for null, NaN or infinity in a vector, because such a vector has no distances. Checks columns,
  * struct fields and lists of vectors. `counts` returns whether the value that contains a row of `column` is not null;
  * other rows are ignored.
  */
@@ -175,11 +175,11 @@ function checkFinite(vectors: Column, size: number, place: Place, isThere: (inde
   const used = vectors.length * size
   if (child.type.kind !== 'float') return
   const values = child.type.bits === 16 ? float16Values(child, used) : (child.values as Float32Array)
-  if (allFinite(values, 0, used)) return
+  if (child.nullCount === 0 && allFinite(values, 0, used)) return
   for (let i = 0; i < used; i++) {
-    const value = values[i]!
+    const value = isValid(child, i) ? values[i]! : null
     const vector = Math.floor(i / size)
-    if (Number.isFinite(value) || !isThere(vector) || !isValid(child, i)) continue
+    if (Number.isFinite(value) || !isThere(vector)) continue
     throw schemaMismatch(
       `${place.rowName(vector)}: column ${quote(place.path)} holds ${value} as element ${i % size} of a vector`,
       { hint: 'elements of vectors must be finite numbers: correct these rows, or omit them' },
