@@ -4,7 +4,7 @@
  * (test/golden.test.ts).
  *
  *     node dist/scripts/make-golden.js
- *     rows|catalog|edits|maintenance|checkpoints|adopted|uploads|sessions|lists|stretches|strides|tails|parts
+ *     rows|catalog|edits|maintenance|checkpoints|adopted|uploads|sessions|lists|stretches|strides|tails|parts|bucket
  *     test/golden/<name>
  */
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
@@ -19,6 +19,7 @@ import { connect, type Namespace, type Row, type Schema } from '../src/index.js'
 import { History } from '../src/manifest/history.js'
 import { systemClock } from '../src/primitives/clock.js'
 import { manifestName } from '../src/protocol/manifest-name.js'
+import type { BlobStore } from '../src/storage/blob-store.js'
 import { FileStore } from '../src/storage/file-store.js'
 import { describeRoot } from './describe-root.js'
 
@@ -36,6 +37,7 @@ const makers = {
   strides: makeStrides,
   tails: makeTails,
   parts: makeParts,
+  bucket: makeBucket,
 }
 const [, , what = '', folder] = process.argv
 if (folder === undefined || !(what in makers)) {
@@ -417,6 +419,16 @@ async function makeParts(ns: Namespace): Promise<void> {
   }
 }
 
+/** Create a log whose trimmed slots are empty, and `_ckpt/newest`, as in object storage. */
+async function makeBucket(ns: Namespace): Promise<void> {
+  const table = await ns.createTable('a', rows(0, 20), { schema })
+  for (let i = 0; i < 6; i++) {
+    await ns.optimize()
+    await table.update({ name: `round ${i}` }, `id = ${i}`)
+  }
+  await table.tags.create('kept', await table.version())
+}
+
 /** Write a checkpoint, as maintenance does when the log is long enough. */
 async function keepCheckpoint(): Promise<void> {
   const store = await FileStore.open(root, { create: false, readOnly: false })
@@ -435,11 +447,13 @@ async function keepCheckpoint(): Promise<void> {
 
 // The work of maintenance depends on time. So only the roots for maintenance use ages of 0, with which it has work to
 // do.
-const isAged = what === 'maintenance' || what === 'checkpoints'
+const isAged = what === 'maintenance' || what === 'checkpoints' || what === 'bucket'
 const maintenance = isAged ? { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 } : { compact: false }
 const ownStore = await FileStore.open(root, { create: true, readOnly: false })
 // Roots without tails are small.
 if (what !== 'tails' && what !== 'parts') delete (ownStore as { openInPlace?: unknown }).openInPlace
+const replace: BlobStore['replace'] = async (key, bytes) => writeFileSync(join(root, key), bytes)
+if (what === 'bucket') Object.assign(ownStore, { replace })
 const ns = await connect(root, { store: ownStore, maintenance })
 await makers[what as keyof typeof makers](ns)
 writeFileSync(join(folder, 'expected.json'), `${JSON.stringify(await describeRoot(ns), null, 1)}\n`)

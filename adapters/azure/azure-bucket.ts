@@ -132,6 +132,10 @@ class AzureBucket implements Bucket {
     })
   }
 
+  async replace(key: string, bytes: Uint8Array, { signal }: Attempt): Promise<void> {
+    await this.#blob(key).upload(bytes, bytes.length, { abortSignal: signal })
+  }
+
   /** List a page. Azure has no parameter for the first key, so every listing begins with the first key of the prefix. */
   async list(
     prefix: string,

@@ -122,6 +122,11 @@ class GcsBucket implements Bucket {
     })
   }
 
+  async replace(key: string, bytes: Uint8Array): Promise<void> {
+    const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+    await this.#file(key).save(content, { resumable: false, validation: false })
+  }
+
   /** List a page. `startOffset` includes the key `startAfter`. */
   async list(prefix: string, startAfter: string, page: string | undefined): Promise<ListedPage> {
     const [files, next] = await this.#bucket.getFiles({

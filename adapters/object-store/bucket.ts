@@ -97,6 +97,8 @@ export interface Bucket {
   head(key: string, attempt: Attempt): Promise<ObjectHead | null>
   /** Create an object if its key does not exist. `writer` is stored as the metadata `writerField`. */
   create(key: string, bytes: Uint8Array, writer: string, attempt: Attempt): Promise<void>
+  /** Write an object, whether or not its key exists. */
+  replace(key: string, bytes: Uint8Array, attempt: Attempt): Promise<void>
   /** List objects with a prefix. May include keys up to `startAfter`. `page`: the token of the page. */
   list(prefix: string, startAfter: string, page: string | undefined, attempt: Attempt): Promise<ListedPage>
   /** Delete an object. Succeeds if the key is absent. */

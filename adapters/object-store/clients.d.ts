@@ -85,7 +85,7 @@ declare module '@azure/storage-blob' {
       readonly lastModified?: Date
       readonly metadata?: Record<string, string>
     }>
-    upload(bytes: Uint8Array, length: number, options: WriteOptions): Promise<object>
+    upload(bytes: Uint8Array, length: number, options: WriteOptions | CallOptions): Promise<object>
     stageBlock(id: string, bytes: Uint8Array, length: number, options: CallOptions): Promise<object>
     commitBlockList(ids: string[], options: WriteOptions): Promise<object>
     delete(options: CallOptions & { readonly deleteSnapshots: 'include' }): Promise<object>
@@ -145,7 +145,7 @@ declare module '@google-cloud/storage' {
     getMetadata(): Promise<readonly [FileMetadata, object]>
     save(
       bytes: Buffer,
-      options: WriteOptions & { readonly resumable: boolean; readonly validation: boolean },
+      options: Partial<WriteOptions> & { readonly resumable: boolean; readonly validation: boolean },
     ): Promise<void>
     delete(options: { readonly ignoreNotFound: boolean }): Promise<object>
     createResumableUpload(options: WriteOptions): Promise<readonly [string]>

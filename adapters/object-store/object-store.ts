@@ -1,8 +1,8 @@
 /**
  * Stores blobs as objects of a bucket. The code for the provider is behind `Bucket`.
  *
- * - Every object is created by a conditional request, which the server refuses if the key exists. So no object is ever
- *   replaced.
+ * - Every object is created by a conditional request, which the server refuses if the key exists. Only `replace` writes an
+ *   object in any case. All its attempts have the same bytes, so they can be repeated.
  * - Every attempt of a request has a time limit. Requests that can be repeated are repeated after random pauses.
  * - The answer to a write may be lost. So every write stores an id of its own in the metadata of the object, and all
  *   attempts of the write have the same id. If an attempt without an answer, or a client that repeats requests by itself,
@@ -143,6 +143,17 @@ export class ObjectStore implements BlobStore {
     } finally {
       await parts.return(undefined)
     }
+  }
+
+  async replace(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> {
+    const place = this.#placeOf(key)
+    await this.#repeat(
+      'write',
+      key,
+      signal,
+      attempt => this.#bucket.replace(place, bytes, attempt),
+      bytes.length,
+    )
   }
 
   async stat(key: string, signal?: AbortSignal): Promise<BlobInfo | null> {

@@ -141,6 +141,11 @@ class S3Bucket implements Bucket {
     await this.#client.send(command, signalOf(attempt))
   }
 
+  async replace(key: string, bytes: Uint8Array, attempt: Attempt): Promise<void> {
+    const object = { ...this.#object(key), Body: bytes, ContentLength: bytes.length }
+    await this.#client.send(new this.#s3.PutObjectCommand(object), signalOf(attempt))
+  }
+
   async list(
     prefix: string,
     startAfter: string,

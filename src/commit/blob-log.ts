@@ -1,4 +1,10 @@
-/** Slots that are blobs of their own in a blob store, named `_log/<slot, 20 digits>`. */
+/**
+ * Slots that are blobs of their own in a blob store, named `_log/<slot, 20 digits>`.
+ *
+ * Stores that can `replace` blobs keep the names of trimmed slots, with empty blobs. A put that arrives late then never gets
+ * the number of a slot that another writer had. So a writer needs one request for each slot, and a reader needs one to
+ * find the end of the log.
+ */
 import { corrupted, quote } from '../errors.js'
 import type { BlobMark, BlobStore } from '../storage/blob-store.js'
 import { keysOf } from '../storage/keys-of.js'
@@ -9,6 +15,7 @@ const directory = '_log/'
 
 export class BlobLog implements CommitLog {
   readonly #store: BlobStore
+  #trimmedTo: number | undefined
   /** Defined only if the store has `peek`. */
   readonly peek?: (slot: number) => BlobMark | null
   /** Defined only if the store has `sync`. */
@@ -16,12 +23,20 @@ export class BlobLog implements CommitLog {
 
   constructor(store: BlobStore) {
     this.#store = store
+    if (store.replace !== undefined) this.#trimmedTo = 0
     if (store.peek !== undefined) this.peek = slot => store.peek!(slotKey(slot))
     if (store.sync !== undefined) this.sync = () => store.sync!(directory)
   }
 
-  read(slot: number, signal?: AbortSignal): Promise<Uint8Array | null> {
-    return this.#store.get(slotKey(slot), signal)
+  get trimmedTo(): number | undefined {
+    return this.#trimmedTo
+  }
+
+  async read(slot: number, signal?: AbortSignal): Promise<Uint8Array | null> {
+    const bytes = await this.#store.get(slotKey(slot), signal)
+    if (bytes === null || bytes.length > 0 || this.#trimmedTo === undefined) return bytes
+    this.#trimmedTo = Math.max(this.#trimmedTo, slot)
+    return null
   }
 
   append(slot: number, bytes: Uint8Array): Promise<'won' | 'taken'> {
@@ -29,13 +44,31 @@ export class BlobLog implements CommitLog {
   }
 
   async has(slot: number, crc?: number, signal?: AbortSignal): Promise<boolean> {
-    if (crc === undefined) return (await this.#store.stat(slotKey(slot), signal)) !== null
+    if (crc === undefined) return ((await this.#store.stat(slotKey(slot), signal))?.size ?? 0) > 0
     const bytes = await this.read(slot, signal)
     return bytes !== null && statedChecksum(bytes) === crc
   }
 
   remove(slot: number): Promise<void> {
-    return this.#store.delete(slotKey(slot))
+    const key = slotKey(slot)
+    return this.#store.replace?.(key, new Uint8Array(0)) ?? this.#store.delete(key)
+  }
+
+  /**
+   * Return the first slot after slot 0 that is not trimmed; 1 if the log does not keep names. Returns `to + 1` if all
+   * slots up to `to` are trimmed. Costs few requests, whatever the number of slots.
+   */
+  async firstKept(to: number, signal?: AbortSignal): Promise<number> {
+    if (this.#trimmedTo === undefined) return 1
+    let low = 1
+    let high = to + 1
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2)
+      const info = await this.#store.stat(slotKey(middle), signal)
+      if (info?.size === 0) low = middle + 1
+      else high = middle
+    }
+    return low
   }
 
   async last(signal?: AbortSignal, after = -1): Promise<number> {

@@ -14,11 +14,18 @@ export interface SlotRun {
  * - Slots are appended in order. A writer writes slot N+1 only after it has applied slot N.
  * - Slots are trimmed in ascending order. So if slot N exists, all later slots that were written exist too. Slot 0 is
  *   never trimmed.
+ * - Some logs keep the names of trimmed slots (`trimmedTo`). There a trimmed slot cannot be written again, and the order of
+ *   trims does not matter.
  * - A written slot never changes. When `append` answers `won`, the slot is durable.
  * - A read sees every slot whose `append` was answered before the read began.
  * - When `append` answers `taken`, a read finds the slot.
  */
 export interface CommitLog {
+  /**
+   * The newest slot that `read` has found trimmed; 0 before. Only in logs that keep the names of trimmed slots. If `read`
+   * returns null there for a slot after this one, the slot was never written.
+   */
+  readonly trimmedTo?: number | undefined
   /** Return the bytes of a slot, or null if the slot is not written yet or was trimmed. */
   read(slot: number, signal?: AbortSignal): Promise<Uint8Array | null>
   /**
@@ -36,7 +43,7 @@ export interface CommitLog {
   sync?(): Promise<void>
   /** Return whether a slot exists. With `crc`, the slot must also have that checksum. */
   has(slot: number, crc?: number, signal?: AbortSignal): Promise<boolean>
-  /** Delete a slot, because it is trimmed or was written by mistake. */
+  /** Remove a slot, because it is trimmed or was written by mistake. */
   remove(slot: number): Promise<void>
   /**
    * Return the mark of a slot's blob, or null if the slot does not exist. Synchronous. Absent in logs where this takes
@@ -62,9 +69,9 @@ export interface CommitLog {
   readTogether?(first: number, count: number, signal?: AbortSignal): Promise<SlotRun | null>
   /**
    * Make slots readable that may have been acknowledged before a power loss. Call this before the first read. Returns what
-   * `last` returns. Absent in logs where a read finds such slots.
+   * `last` returns, or undefined if it did not list the log. Absent in logs where a read finds such slots.
    */
-  settle?(signal?: AbortSignal): Promise<number>
+  settle?(signal?: AbortSignal): Promise<number | undefined>
   /** Close the files that the log keeps open. */
   close?(): void
   /**

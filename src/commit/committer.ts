@@ -99,7 +99,7 @@ export class Committer<S, Op = unknown> {
       slots: options.slots ?? new Slots(log, features),
       onStopped: error => queue.stop(error),
     })
-    await follower.replay(listed, signal)
+    await follower.replay(start.next, listed, signal)
     const appender = new Appender(log, follower, queue, { clock, by, unknownAfterMs, features })
     return new Committer(log, follower, queue, appender, readOnly)
   }

@@ -9,6 +9,8 @@
  * - Old slots are trimmed. A writer that has not noticed a trim may write a trimmed slot number again. So before the
  *   follower applies slot N+1, or regards it as not written, it checks that slot N exists and still has the same
  *   checksum. If not, the log was trimmed past slot N, and the follower continues from the newest checkpoint.
+ * - If the log keeps the names of trimmed slots (`trimmedTo`), this check is not necessary: a read of slot N+1 tells whether
+ *   it was trimmed.
  * - The state never includes a slot that is not durable. The follower syncs the log before it applies slots of other
  *   writers. It does not sync a slot of this process's own append: it waits until the append reports that the slot is
  *   durable.
@@ -21,7 +23,7 @@ import { corrupted, ErrorCode, SheafError } from '../errors.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
 import { type BlobMark, isSameBlob } from '../storage/blob-store.js'
-import type { CommitLog } from './commit-log.js'
+import type { CommitLog, SlotRun } from './commit-log.js'
 import type { Genesis, LogEnd, Machine } from './machine.js'
 import { readSlots } from './read-slots.js'
 import { applyEntry, checkSuccessor } from './replay-slot.js'
@@ -29,6 +31,7 @@ import {
   baseInLog,
   type CheckpointOptions,
   checkBase,
+  probes,
   type ReplayStart,
   SlotMissing,
 } from './replay-start.js'
@@ -154,12 +157,18 @@ export class LogFollower<S> implements LogEnd<S> {
   }
 
   /**
-   * Apply all slots of the log. `listed`: the last slot of the log, if the caller has listed it. Throws `SlotMissing` if a
-   * slot is missing and a later slot exists.
+   * Apply all slots of the log. `next`: slots after head, if the caller has read them. `listed`: the last slot of the log,
+   * if the caller has listed it. Throws `SlotMissing` if a slot is missing and a later slot exists.
    */
-  async replay(listed: number | undefined, signal: AbortSignal | undefined): Promise<void> {
-    await this.advance(readAheadMax, signal)
-    const last = listed ?? (await this.#log.last(signal, this.#head))
+  async replay(
+    next: SlotRun | null,
+    listed: number | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const keepsNames = this.#log.trimmedTo !== undefined
+    await this.advance(keepsNames ? probes : readAheadMax, signal, next)
+    // In a log that keeps names, a missing slot was never written, and a listing has all slots that ever were.
+    const last = listed ?? (keepsNames ? this.#head : await this.#log.last(signal, this.#head))
     if (last > this.#head) {
       // Either the slots up to `last` were written after `advance` ended, or a slot before them is missing.
       await this.advance(readAheadMax, signal)
@@ -216,14 +225,15 @@ export class LogFollower<S> implements LogEnd<S> {
 
   /**
    * Apply slots until the next slot is missing. Reads `window` slots together, and then twice as many each time, up to
-   * 64. Several calls may run at the same time: each call skips slots that another call has applied.
+   * 64. Several calls may run at the same time: each call skips slots that another call has applied. `next`: the slots
+   * after head, if they were read already.
    */
-  async advance(window: number, signal?: AbortSignal): Promise<void> {
+  async advance(window: number, signal?: AbortSignal, next: SlotRun | null = null): Promise<void> {
     const pacer = new Pacer(signal, this.#clock)
-    for (;;) {
+    for (let begun = next; ; begun = null) {
       const first = this.#head + 1
       const crc = this.#crc
-      const { found, mark } = await readSlots(this.#log, first, window, signal)
+      const { found, mark } = begun ?? (await readSlots(this.#log, first, window, signal))
       if (!(await this.isThere(first - 1, crc, signal))) {
         await this.reopen(first - 1)
         continue
@@ -291,8 +301,12 @@ export class LogFollower<S> implements LogEnd<S> {
    *
    * Slot 0 is never trimmed. So for slot 0, return false if a checkpoint exists, because then the slots after slot 0
    * may have been trimmed.
+   *
+   * If the log keeps the names of trimmed slots, return whether no later slot was found trimmed.
    */
   async isThere(slot: number, crc: number, signal?: AbortSignal): Promise<boolean> {
+    const { trimmedTo } = this.#log
+    if (trimmedTo !== undefined) return trimmedTo <= slot
     if (slot === 0 && ((await this.#newer?.(0)) ?? null) !== null) return false
     const mark = this.#log.peek?.(slot)
     if (mark === null) return false

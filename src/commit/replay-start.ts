@@ -7,8 +7,9 @@
 import { corrupted, ErrorCode, SheafError } from '../errors.js'
 import { crcHex } from '../primitives/checksum.js'
 import type { BlobMark } from '../storage/blob-store.js'
-import type { CommitLog } from './commit-log.js'
+import type { CommitLog, SlotRun } from './commit-log.js'
 import type { Fold, Machine } from './machine.js'
+import { readSlots } from './read-slots.js'
 import { type DecodedGenesis, decodeGenesis, decodeSlot } from './slot.js'
 
 /** The checkpoints from which replay may begin. */
@@ -34,7 +35,15 @@ export interface ReplayStart<S> {
   readonly fold: Fold<S>
   /** The mark of the blob of slot `fold.slot`; null if unknown. */
   readonly mark: BlobMark | null
+  /** Slots after `fold.slot` that were read together with it; null if they were not read. */
+  readonly next: SlotRun | null
 }
+
+/**
+ * Number of slots that are read together with the slot of a checkpoint, if the log keeps names. Most of them are after the
+ * end of the log, because a checkpoint is due after some tens of slots.
+ */
+export const probes = 8
 
 /** Read slot 0. If the log is empty and `base` is undefined, call `create` to write slot 0. */
 export async function readGenesis<S>(
@@ -65,13 +74,21 @@ export async function findStart<S>(
 ): Promise<ReplayStart<S>> {
   const start = decodeGenesis(genesis, machine.features)
   if (base === undefined) {
-    return { fold: { ...start, slot: 0, state: machine.initial(start.genesis) }, mark: null }
+    return { fold: { ...start, slot: 0, state: machine.initial(start.genesis) }, mark: null, next: null }
+  }
+  if (log.trimmedTo !== undefined && base.slot > 0) {
+    const { found, mark } = await readSlots(log, base.slot, 1 + probes, signal)
+    const [own] = found
+    if (own != null) {
+      checkBytes(base, start, machine, own)
+      return { fold: base, mark: null, next: { found: found.slice(1), mark } }
+    }
   }
   const fold = await baseInLog(base, log, newer)
   const mark = log.peek?.(fold.slot) ?? null
   await checkBase(fold, start, log, machine, signal)
   if (fold !== base) onReopened?.(fold)
-  return { fold, mark }
+  return { fold, mark, next: null }
 }
 
 /** Return `base`, or a newer checkpoint if the slot of `base` was trimmed meanwhile. */
@@ -99,11 +116,21 @@ export async function checkBase<S>(
   machine: Machine<S>,
   signal?: AbortSignal,
 ): Promise<void> {
-  if (base.genesis.root !== start.genesis.root) throw foreign(base, 'it belongs to another root')
   const bytes = base.slot === 0 ? null : await log.read(base.slot, signal)
   if (base.slot > 0 && bytes === null) {
     throw foreign(base, `that slot is missing, and the log ends with slot ${await log.last(signal)}`)
   }
+  checkBytes(base, start, machine, bytes)
+}
+
+/** Do what `checkBase` does. `bytes`: the slot of the checkpoint; null for slot 0. */
+function checkBytes<S>(
+  base: Fold<S>,
+  start: Pick<DecodedGenesis, 'genesis' | 'crc'>,
+  machine: Machine<S>,
+  bytes: Uint8Array | null,
+): void {
+  if (base.genesis.root !== start.genesis.root) throw foreign(base, 'it belongs to another root')
   const { crc } = bytes === null ? start : decodeSlot(bytes, base.slot, machine.features)
   if (crc !== base.crc) {
     throw foreign(base, `the checksum of that slot is ${crcHex(crc)}, not ${crcHex(base.crc)}`)

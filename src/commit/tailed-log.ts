@@ -14,6 +14,7 @@
  * - After a failed sync, the owner never uses the tail again. It ends it with a seal, like any other writer.
  */
 import type { Clock } from '../primitives/clock.js'
+import { inParallel } from '../primitives/in-parallel.js'
 import { Ambiguous, type BlobMark, type BlobStore } from '../storage/blob-store.js'
 import { deleteIfPossible } from '../storage/delete-if-possible.js'
 import { keysOf } from '../storage/keys-of.js'
@@ -47,6 +48,8 @@ const tailBytesMax = 2 * 1024 * 1024
 const tailMsMax = 60 * 60 * 1000
 /** Maximum number of tails whose records are remembered. */
 const knownMax = 16
+/** Maximum number of slots that are trimmed concurrently in a log that keeps names. */
+const trimmedAtOnce = 8
 /** Time for which a process that opens the root waits for the owner to set its mark, and the time between two looks. */
 const settleMs = 50
 const settlePauseMs = 5
@@ -103,6 +106,10 @@ export class TailedLog implements CommitLog {
     return this.#store.processes?.own?.boot ?? null
   }
 
+  get trimmedTo(): number | undefined {
+    return this.#files.trimmedTo
+  }
+
   /** Return whether the next slot that this process appends will have a file of its own and may have a tail. */
   startsTail(): boolean {
     const canFill = this.#store.openInPlace !== undefined && this.#boot !== null && !this.#readOnly
@@ -136,7 +143,7 @@ export class TailedLog implements CommitLog {
     if (tail === null) {
       if (await this.#files.has(slot, crc, signal)) return true
       // The slot may be that of a newer checkpoint, in a tail that this process has not met.
-      this.#basesUpTo = -1
+      await this.bases(signal)
       tail = await this.#find(slot, signal)
     }
     if (tail === null || (crc !== undefined && tail.crcOf(slot) !== crc)) return false
@@ -191,7 +198,9 @@ export class TailedLog implements CommitLog {
    * Make sure that this process sees all slots that were ever acknowledged, also if a power loss undid the mark of the last
    * tail.
    */
-  async settle(signal?: AbortSignal): Promise<number> {
+  async settle(signal?: AbortSignal): Promise<number | undefined> {
+    // A tail in such a log was copied from another store, with its end. Nobody appends to it.
+    if (this.trimmedTo !== undefined) return undefined
     const keys = await this.#listFiles(signal)
     const base = this.#bases.at(-1)
     const tail = base === undefined ? null : await this.tail(base)
@@ -218,22 +227,50 @@ export class TailedLog implements CommitLog {
   }
 
   /**
-   * Delete slots 1 to `to` in ascending order. A tail is deleted when all its slots can be deleted. Stops at the first slot
-   * that cannot be deleted at the moment. Returns the number of deleted slots.
+   * Remove slots 1 to `to` in ascending order. A tail is deleted when all its slots can be removed. Stops at the first slot
+   * that cannot be removed at the moment. Returns the number of removed slots.
    */
   async trim(to: number, signal?: AbortSignal): Promise<number> {
+    const trimmable = await this.#trimmable(to, signal)
+    if (this.trimmedTo !== undefined) return this.#trimTogether(to, trimmable, signal)
     let count = 0
-    for (const { slot, isTail } of await this.#trimmable(to, signal)) {
+    for (const { slot, isTail } of trimmable) {
       if (isTail && !(await this.#endsBy(slot, to))) return count
-      // The tail comes before its seal and its end. So an owner that finds no seal, and then its tail, has no other end.
-      const keys = isTail ? [tailKey(slot), sealKey(slot), endKey(slot)] : [slotKey(slot)]
-      for (const key of keys) if (!(await deleteIfPossible(this.#store, key, signal))) return count
-      count += isTail ? (this.#tails.get(slot)?.count ?? 0) : 1
-      if (!isTail) continue
-      this.#tails.get(slot)?.close()
-      this.#tails.delete(slot)
+      if (isTail) {
+        const removed = await this.#removeTail(slot, signal)
+        if (removed === null) return count
+        count += removed
+      } else if (await deleteIfPossible(this.#store, slotKey(slot), signal)) count++
+      else return count
     }
     return count
+  }
+
+  /** Trim a log that keeps names. Slots may be trimmed in any order, so several requests run concurrently. */
+  async #trimTogether(
+    to: number,
+    trimmable: readonly { readonly slot: number; readonly isTail: boolean }[],
+    signal: AbortSignal | undefined,
+  ): Promise<number> {
+    const counts = await inParallel(trimmable, trimmedAtOnce, async ({ slot, isTail }) => {
+      signal?.throwIfAborted()
+      if (isTail) return (await this.#endsBy(slot, to)) ? ((await this.#removeTail(slot, signal)) ?? 0) : 0
+      await this.#files.remove(slot)
+      return 1
+    })
+    return counts.reduce((sum, count) => sum + count, 0)
+  }
+
+  /** Delete the files of a tail. Returns the number of slots in it; null if a file cannot be deleted at the moment. */
+  async #removeTail(base: number, signal: AbortSignal | undefined): Promise<number | null> {
+    // The tail comes before its seal and its end. So an owner that finds no seal, and then its tail, has no other end.
+    for (const key of [tailKey(base), sealKey(base), endKey(base)]) {
+      if (!(await deleteIfPossible(this.#store, key, signal))) return null
+    }
+    const tail = this.#tails.get(base)
+    tail?.close()
+    this.#tails.delete(base)
+    return tail?.count ?? 0
   }
 
   /** Close the files of tails. */
@@ -244,7 +281,10 @@ export class TailedLog implements CommitLog {
   /** List the slots up to `to` that have files of their own, and those that have files of tails, in the order of slots. */
   async #trimmable(to: number, signal: AbortSignal | undefined) {
     const found: { readonly slot: number; readonly isTail: boolean }[] = []
-    for (const key of await keysOf(this.#store, '_log/', slotKey(0), signal)) {
+    const kept = await this.#files.firstKept(to, signal)
+    // A process that died during a trim may have left slots before those that it trimmed at the same time.
+    const first = Math.max(1, kept - trimmedAtOnce)
+    for (const key of await keysOf(this.#store, '_log/', slotKey(first - 1), signal)) {
       const slot = slotOfKey(key)
       if (slot === null || slot > to) continue
       const isTail = key !== slotKey(slot)
@@ -362,8 +402,10 @@ export class TailedLog implements CommitLog {
   async #baseOf(slot: number, signal: AbortSignal | undefined): Promise<number | undefined> {
     const isRemote = this.#store.openInPlace === undefined && this.#store.peek === undefined
     const isAhead = slot > (this.#newest?.slot ?? 0)
-    // On another machine, a listing is slow. `readSlots` reads slots ahead again if they may be in a tail.
-    const isKnown = slot <= this.#basesUpTo || (isRemote && isAhead && this.#basesUpTo >= 0)
+    // On another machine, a listing is slow. `readSlots` reads slots ahead again if they may be in a tail. The slot of a
+    // checkpoint is looked for by `has`.
+    const canWait = this.#basesUpTo >= 0 || this.trimmedTo !== undefined
+    const isKnown = slot <= this.#basesUpTo || (isRemote && isAhead && canWait)
     const bases = isKnown ? this.#bases : await this.bases(signal)
     return bases.findLast(each => each < slot)
   }
@@ -419,7 +461,10 @@ export class TailedLog implements CommitLog {
     const isStale = fileAfter !== undefined && (end === null || base + end.records >= fileAfter)
     if (isStale) await tail.stopBefore(fileAfter)
     this.#remember(tail)
-    return (await learnWith(tail, end)) ? tail : null
+    if (!(await learnWith(tail, end))) return null
+    // Nobody appends to a tail that was copied to such a log. It was copied without its end.
+    if (this.trimmedTo !== undefined && !tail.hasEnded) await this.#settleTail(tail, undefined)
+    return tail
   }
 
   #remember(tail: KnownTail): void {

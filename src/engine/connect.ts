@@ -30,6 +30,7 @@ import { FileStore } from '../storage/file-store.js'
 import { MemoryStore } from '../storage/memory-store.js'
 import { networkFileSystemOf } from '../storage/network-file-system.js'
 import { selfTest } from '../storage/self-test.js'
+import { afterTest } from '../storage/tested-store.js'
 import { checkFunctions } from '../write/functions.js'
 import { bindOperations, readsOnly } from './handlers.js'
 import { isInObjectStorage, openObjectStorage } from './object-storage.js'
@@ -98,7 +99,7 @@ export async function connect(
     clock = systemClock,
     signal,
   } = options
-  const store = await openStore(path, options, clock)
+  const { store, tested } = await openStore(path, options, clock)
   const location = store instanceof FileStore ? resolve(path) : path
   const { onWarning: warn = emitWarning, onMaintenance: report = () => {} } = options
   if (store instanceof FileStore) warnOfNetwork(location, warn)
@@ -144,7 +145,12 @@ export async function connect(
       return verifyOpen(engine, call)
     },
   }
-  return new Namespace(operations, () => engine.close(), features, options.int64)
+  const close = async () => {
+    await engine.close()
+    // The test deletes its object at the end.
+    await tested.catch(() => {})
+  }
+  return new Namespace(operations, close, features, options.int64)
 }
 
 /**
@@ -181,8 +187,14 @@ function warnOfNetwork(root: string, warn: (message: string, cause: unknown) => 
   warn(message, new Error('use the root on one machine only, or serve it over HTTP from there'))
 }
 
+interface OpenedStore {
+  readonly store: BlobStore
+  /** Settles when the test of the store is over. Writes wait for it. */
+  readonly tested: Promise<void>
+}
+
 /** Return the store of the root. Tests stores of the caller and stores in object storage, if they are written. */
-async function openStore(path: string, options: ConnectOptions, clock: Clock): Promise<BlobStore> {
+async function openStore(path: string, options: ConnectOptions, clock: Clock): Promise<OpenedStore> {
   const { create = true, readOnly = false, storage } = options
   if (options.store === undefined) checkRootPath(path)
   const isRemote = options.store === undefined && !path.startsWith('memory://') && isInObjectStorage(path)
@@ -192,11 +204,16 @@ async function openStore(path: string, options: ConnectOptions, clock: Clock): P
     })
   }
   if (options.store === undefined && !isRemote) {
-    if (path.startsWith('memory://')) return MemoryStore.open(path)
+    const tested = Promise.resolve()
+    if (path.startsWith('memory://')) return { store: MemoryStore.open(path), tested }
     const writesNothing = readOnly && options.sharing?.pins !== true
-    return FileStore.open(path, { create, readOnly: writesNothing, clock })
+    return { store: await FileStore.open(path, { create, readOnly: writesNothing, clock }), tested }
   }
   const store = options.store ?? (await openObjectStorage(path, storage))
-  if (!readOnly) await selfTest(store, clock, options.signal)
-  return store
+  if (readOnly) return { store, tested: Promise.resolve() }
+  const tested = selfTest(store, clock, options.signal)
+  // In object storage, a test takes as long as the opening.
+  if (store.replace !== undefined) return { store: afterTest(store, tested), tested }
+  await tested
+  return { store, tested }
 }

@@ -96,6 +96,7 @@ export class RootLog {
       warn(`${key} cannot be used: the root is opened from an older checkpoint, or from its log`, error)
     })
     const log = new TailedLog(store, { clock, readOnly })
+    checkpoints.lookAhead(signal)
     const first = await log.read(0, signal)
     if (first !== null) checkpoints.belongTo(decodeGenesis(first, catalogMachine.features).genesis.root)
     const opened = await checkpoints.newest(signal)

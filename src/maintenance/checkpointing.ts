@@ -149,6 +149,7 @@ export class Checkpointing implements MaintenanceTask {
       since.slots -= slots
       since.bytes -= bytes
       report({ kind: 'checkpoint', slot: fold.slot, bytes: written.bytes })
+      await this.#announce(written, signal)
       await this.#prune(named.state, signal)
       return
     }
@@ -209,6 +210,19 @@ export class Checkpointing implements MaintenanceTask {
     return this.#options.committer.commit(state => {
       return namesOf(state) === known ? { ops: [op] } : null
     })
+  }
+
+  async #announce(note: CheckpointNote, signal: AbortSignal): Promise<void> {
+    const { checkpoints, warn } = this.#options
+    try {
+      await checkpoints.announce(note, signal)
+    } catch (cause) {
+      signal.throwIfAborted()
+      warn(
+        'the root will be opened from an older checkpoint, because the newest one could not be announced',
+        cause,
+      )
+    }
   }
 
   /** Delete checkpoints that no kept checkpoint needs, and that can never be named, because their state is older. */

@@ -3,9 +3,9 @@
  *
  * - A key is a relative path with '/' separators (storage/key). Keys under `_tmp/` belong to the store: calls with such
  *   a key fail, and `list` never shows them.
- * - A blob never changes after it is written, except through `openInPlace`, and `delete` is the only way to remove it. Use `put` for names that no
- *   other writer uses, because they contain a uuid: `put` fails if the name exists. Use `putIfAbsent` for every name
- *   that several writers may want to write.
+ * - A blob never changes after it is written, except through `openInPlace` and `replace`, and `delete` is the only way to
+ *   remove it. Use `put` for names that no other writer uses, because they contain a uuid: `put` fails if the name
+ *   exists. Use `putIfAbsent` for every name that several writers may want to write.
  * - When a write resolves, the blob is durable: its content and its name survive a power loss. A power loss may undo a
  *   delete.
  * - If a write throws a `SheafError`, nothing was written, unless the error is `Ambiguous`. After any other error the
@@ -116,6 +116,13 @@ export interface BlobStore {
    * wins. Throws `Ambiguous` if the outcome is unknown.
    */
   putIfAbsent(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'won' | 'taken'>
+  /**
+   * Write a blob, whether or not the key exists. A concurrent read returns the old or the new blob. A call that failed may
+   * take effect later, so later calls for the same key must not depend on their order. Only in stores where a listing is
+   * slow and names cost nothing (object storage). Logs then keep the names of trimmed slots, and a blob with a fixed name
+   * leads to the newest checkpoint.
+   */
+  replace?(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void>
   /** Return the size and age of a blob, or null if the key is absent. */
   stat(key: string, signal?: AbortSignal): Promise<BlobInfo | null>
   /**

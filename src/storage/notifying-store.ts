@@ -6,11 +6,12 @@ import type { Processes } from './processes.js'
 /** Wraps a store, and calls `onDeleted` with the key of every deleted blob. */
 export class NotifyingStore implements BlobStore {
   readonly name: string
-  /** Defined only if the wrapped store defines it. The same is true for the next four. */
+  /** Defined only if the wrapped store defines it. The same is true for the next five. */
   readonly peek?: (key: string) => BlobMark | null
   readonly sync?: (prefix: string) => Promise<void>
   readonly openInPlace?: (key: string) => BlobInPlace | null
   readonly listKeys?: NonNullable<BlobStore['listKeys']>
+  readonly replace?: NonNullable<BlobStore['replace']>
   readonly processes?: Processes
   readonly #store: BlobStore
   readonly #onDeleted: (key: string) => void
@@ -23,6 +24,7 @@ export class NotifyingStore implements BlobStore {
     if (store.sync !== undefined) this.sync = prefix => store.sync!(prefix)
     if (store.openInPlace !== undefined) this.openInPlace = key => store.openInPlace!(key)
     if (store.listKeys !== undefined) this.listKeys = (...call) => store.listKeys!(...call)
+    if (store.replace !== undefined) this.replace = (...call) => store.replace!(...call)
     if (store.processes !== undefined) this.processes = store.processes
   }
 

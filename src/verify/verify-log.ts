@@ -99,19 +99,19 @@ async function checkParts(
  * Infinity if the log has only the genesis.
  */
 async function endsOf(verifying: Verifying) {
-  const { store, last: most, found, findings, signal } = verifying
+  const { store, last: most, found, packs, findings, signal } = verifying
   let first = Number.POSITIVE_INFINITY
   // The slot of the newest checkpoint must exist, because it was written before the checkpoint and no trim deletes it.
   let last = found.find(({ checkpoint }) => checkpoint !== null)?.slot ?? 0
   const pacer = new Pacer(signal)
-  for await (const { key } of store.list('_log/', undefined, signal)) {
+  for await (const { key, size } of store.list('_log/', undefined, signal)) {
     const name = key.slice('_log/'.length)
     await pacer.turn()
     if (name.startsWith('.')) continue
     const slot = slotOfKey(key)
     if (slot === null)
       await findings.note('slot', key, 'it is in the folder of the log, but its name is not a slot number')
-    else if (key === slotKey(slot) && slot > 0 && slot <= most) {
+    else if (key === slotKey(slot) && slot > 0 && slot <= most && (size > 0 || slot > packs.covered)) {
       first = Math.min(first, slot)
       last = Math.max(last, slot)
     }

@@ -27,6 +27,8 @@ interface World {
   readonly processes: readonly (readonly (readonly Step[])[])[]
   readonly faults: Faults
   readonly canPeek: boolean
+  /** Whether the store can replace blobs, so that the log keeps names. */
+  readonly canReplace: boolean
 }
 
 const step: fc.Arbitrary<Step> = fc.record({
@@ -51,6 +53,7 @@ const worlds: fc.Arbitrary<World> = fc.record({
     refuse: fc.constantFrom(0, 0, 0.1),
   }),
   canPeek: fc.boolean(),
+  canReplace: fc.boolean(),
 })
 
 interface Call {
@@ -62,7 +65,7 @@ interface Call {
   slot: number
 }
 
-async function run({ seed, processes, faults, canPeek }: World): Promise<void> {
+async function run({ seed, processes, faults, canPeek, canReplace }: World): Promise<void> {
   const clock = new SeededClock(seed)
   const store = new MemoryStore('memory://', clock)
   const options = { clock, create: true, readOnly: false, unknownAfterMs: 3000 }
@@ -73,6 +76,7 @@ async function run({ seed, processes, faults, canPeek }: World): Promise<void> {
   const open = async (): Promise<[Committer<Tally>, FaultyStore]> => {
     const network = new FaultyStore(store, clock, {})
     if (canPeek) network.peek = key => store.peek(key)
+    if (canReplace) network.replace = () => Promise.reject(new Error('nothing is trimmed'))
     const committer = await Committer.open(new BlobLog(network), tally, options)
     network.faults = faults
     return [committer, network]

@@ -84,6 +84,8 @@ export interface Plan {
   readonly powerFailsAt: readonly number[]
   /** Whether blobs can be filled in place by processes that can peek. */
   readonly hasTails: boolean
+  /** Whether the disk is a bucket: names of trimmed slots stay, processes cannot peek, and puts to the log may be very late. */
+  readonly isBucket: boolean
 }
 
 /** Names that are fought over. */
@@ -171,6 +173,8 @@ export function drawPlan(seed: number, tidy = false): Plan {
   const hasTables = kinds.some(kind => rowKinds.includes(kind)) && chance(0.8)
   const accounts = kinds.includes('transfer') || kinds.includes('audit') ? upTo(3) : 0
   const hasTails = extras() < 0.5
-  const extra = { areBrief, hasIndexes, powerFailsAt, hasTails }
+  // A bucket loses no names.
+  const isBucket = powerFailsAt.length === 0 && randomFrom(seed ^ 0xb0c4)() < 0.25
+  const extra = { areBrief, hasIndexes, powerFailsAt, hasTails, isBucket }
   return { seed, faults, accounts, hasTables, padding: chance(0.005) ? 60_000 : 0, ages, processes, ...extra }
 }

@@ -44,6 +44,7 @@ export class Machine {
         jumps: [],
         peeks: false,
         hasTails: false,
+        isBucket: false,
         faults: this.name === 'founder' ? null : { ...faults },
         fate:
           diesAt === undefined

@@ -170,3 +170,38 @@ describe('with a repeated request of a writer after the slot it lost was trimmed
     expect(found).toMatch(/explains|is not in the log|does not follow|, not /)
   }, 600_000)
 })
+
+describe('in a bucket', () => {
+  const busy = Array.from({ length: 6 }, () => [action('createNamespace', 2000, 14), action('maintenance')])
+  const change = (plan: Plan): Plan => ({
+    ...plan,
+    isBucket: true,
+    faults: { ...calm, late: 0.15, lostReply: 0.05 },
+    accounts: 0,
+    hasTables: false,
+    hasIndexes: false,
+    areBrief: false,
+    powerFailsAt: [],
+    ages: now,
+    processes: [
+      process([action('createNamespace'), action('declare', 100), ...busy.flat()]),
+      process([action('createNamespace', 100, 1), action('createNamespace', 30_000, 14)]),
+      process([action('look', 100), action('look', 200_000)]),
+    ],
+  })
+
+  /** Deletes the names of trimmed slots. */
+  class Forgetful extends Disk {
+    override async replace(key: string, bytes: Uint8Array): Promise<void> {
+      if (key.startsWith('_log/')) await this.delete(key)
+      else await super.replace(key, bytes)
+    }
+  }
+
+  test('every guarantee holds', () => keepEveryPromise({ change }), 600_000)
+
+  test('deleted names of trimmed slots are found', async () => {
+    const found = await firstViolation({ change, makeDisk: clock => new Forgetful(name, clock) })
+    expect(found).toMatch(/explains|is not in the log|does not follow|is missing|is gone|, not /)
+  }, 600_000)
+})

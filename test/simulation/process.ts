@@ -35,6 +35,9 @@ export interface Fate {
   readonly suspendedMs: number
 }
 
+/** The latest arrival of a put to the log of a bucket: later than sweeps and trims, and before a world ends. */
+const latestMs = 900_000
+
 /** Told what a process goes through, line by line; undefined where nobody listens. */
 export type Tell = ((process: string, text: string) => void) | undefined
 
@@ -69,6 +72,7 @@ export class SimulatedProcess {
       readonly jumps: readonly ClockJump[]
       readonly peeks: boolean
       readonly hasTails: boolean
+      readonly isBucket: boolean
       readonly faults: NetworkFaults | null
       readonly fate: Fate | null
       readonly tell: Tell
@@ -107,6 +111,7 @@ export class ProcessStore extends WrappedStore {
   readonly #disk: Disk
   readonly #time: SimulatedTime
   readonly #process: SimulatedProcess
+  #isBucket = false
   #calls = 0
 
   constructor(
@@ -116,6 +121,7 @@ export class ProcessStore extends WrappedStore {
     options: {
       readonly peeks: boolean
       readonly hasTails: boolean
+      readonly isBucket: boolean
       readonly faults: NetworkFaults | null
       readonly fate: Fate | null
     },
@@ -126,7 +132,11 @@ export class ProcessStore extends WrappedStore {
     this.#process = owner
     this.faults = options.faults
     this.fate = options.fate
-    if (!options.peeks) delete this.peek
+    if (options.isBucket) {
+      this.replace = (key, bytes) => this.around('replace', false, () => disk.replace(key, bytes), key)
+      this.#isBucket = true
+    }
+    if (!options.peeks || options.isBucket) delete this.peek
     else if (options.hasTails) {
       this.openInPlace = key => this.#openInPlace(key)
       this.processes = bootedAs(disk.boot)
@@ -171,7 +181,8 @@ export class ProcessStore extends WrappedStore {
     const diesNow = this.#count(call, key)
     if (diesNow && !this.fate!.lastLands) return this.#die()
     const { faults } = this
-    const writes = conditional || call === 'put' || call === 'putStream' || call === 'delete'
+    const writes =
+      conditional || call === 'put' || call === 'putStream' || call === 'delete' || call === 'replace'
     const say = (fault: string) => this.#process.tell(() => `${call} ${key}: ${fault}`)
     if (faults !== null) {
       if (this.#falls(faults.refused)) {
@@ -184,7 +195,7 @@ export class ProcessStore extends WrappedStore {
       }
       if (writes && this.#falls(faults.late)) {
         say('the request is late')
-        this.#later(run, say)
+        this.#later(run, say, this.#isBucket && key.startsWith('_log/') ? latestMs : 2000)
         throw lost(conditional, `the request of ${call} ${key} is late`)
       }
       if (this.#falls(faults.slow)) await this.#time.sleep(100 * this.#time.random())
@@ -228,9 +239,9 @@ export class ProcessStore extends WrappedStore {
     return new Promise(() => {})
   }
 
-  #later(run: () => Promise<unknown>, say: (text: string) => void): void {
+  #later(run: () => Promise<unknown>, say: (text: string) => void, ms: number): void {
     this.#time
-      .sleep(2000 * this.#time.random())
+      .sleep(ms * this.#time.random())
       .then(run)
       .then(
         reply => say(`arrives late: ${textOf(reply)}`),

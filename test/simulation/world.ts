@@ -169,6 +169,12 @@ export class Disk extends MemoryStore {
     for (const key of this.#names) if (key.startsWith(prefix)) this.#names.delete(key)
   }
 
+  /** As buckets do. */
+  async replace(key: string, bytes: Uint8Array): Promise<void> {
+    this.blobs.delete(key)
+    await super.putIfAbsent(key, bytes)
+  }
+
   override async putIfAbsent(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'won' | 'taken'> {
     const slot = key.startsWith('_log/') && !this.peek(key) ? slotOf(key) : -1
     if (slot >= 0 && !this.log.has(slot)) {
@@ -500,6 +506,7 @@ export class Host {
         {
           ...this.plan,
           hasTails: world.plan.hasTails,
+          isBucket: world.plan.isBucket,
           fate: this.plan.fates[life] ?? null,
           faults: this.name === 'founder' ? null : world.plan.faults,
           tell: world.tell,

@@ -21,6 +21,7 @@ export abstract class WrappedStore implements BlobStore {
   /** There when the inner store's is. */
   peek?: (key: string) => BlobMark | null
   sync?: (prefix: string) => Promise<void>
+  replace?: (key: string, bytes: Uint8Array, signal?: AbortSignal) => Promise<void>
 
   constructor(inner: BlobStore) {
     this.name = inner.name

@@ -72,6 +72,13 @@ export class MemoryBucket implements Bucket {
     return this.#request('create', key, attempt, () => this.#store(key, bytes, writer))
   }
 
+  replace(key: string, bytes: Uint8Array, attempt: Attempt): Promise<void> {
+    return this.#request('replace', key, attempt, () => {
+      this.objects.delete(key)
+      this.#store(key, bytes, '')
+    })
+  }
+
   list(prefix: string, startAfter: string, page: string | undefined, attempt: Attempt): Promise<ListedPage> {
     return this.#request('list', prefix, attempt, () => {
       const after = page ?? startAfter

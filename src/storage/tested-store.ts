@@ -1,0 +1,25 @@
+/** A store in object storage whose test still runs while a root in it is opened. */
+import type { BlobStore } from './blob-store.js'
+
+/**
+ * Return `store` with writes that wait for `test`. If `test` rejects, they reject with its error. Reads do not wait. `store`
+ * must have `replace`, and no methods that only local stores have.
+ */
+export function afterTest(store: BlobStore, test: Promise<void>): BlobStore {
+  // The first write reports the error.
+  test.catch(() => {})
+  return {
+    name: store.name,
+    get: (...call) => store.get(...call),
+    getRange: (...call) => store.getRange(...call),
+    readInto: (...call) => store.readInto(...call),
+    readRanges: (...call) => store.readRanges(...call),
+    stat: (...call) => store.stat(...call),
+    list: (...call) => store.list(...call),
+    put: (...call) => test.then(() => store.put(...call)),
+    putStream: (...call) => test.then(() => store.putStream(...call)),
+    putIfAbsent: (...call) => test.then(() => store.putIfAbsent(...call)),
+    replace: (...call) => test.then(() => store.replace!(...call)),
+    delete: (...call) => test.then(() => store.delete(...call)),
+  }
+}
