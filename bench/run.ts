@@ -7,6 +7,7 @@
  */
 import { bench as bulk } from './bulk.js'
 import { bench as commit } from './commit.js'
+import { bench as far } from './far.js'
 import { bench as growth } from './growth.js'
 import { askBenches, named } from './harness.js'
 import { bench as http } from './http.js'
@@ -40,6 +41,7 @@ await askBenches(
     named(queryText),
     named(indexBuild),
     named(openCold),
+    named(far),
     named(commit),
     named(ingest),
     named(mutate),

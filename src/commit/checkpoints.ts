@@ -17,13 +17,6 @@
  * - A checkpoint counts only when an entry of the log names it. Other checkpoint files are parts, are new, or their
  *   writer died.
  * - Writing and reading yield to the event loop in steps, so even a large checkpoint does not block it.
- *
- * In stores that can `replace` blobs, the blob `_ckpt/newest` leads to the newest checkpoint that counts, without a listing:
- *
- *     line        {"f":1,"files":[{"name","bytes"},...]}: the parts, and last the checkpoint
- *     files       the content of these files, back to back, if they have at most 256 KiB together
- *
- * It is a hint: every file in it has its checksum in its name. If it is missing, damaged or old, only time is lost.
  */
 import { corrupted, ErrorCode, quote, SheafError, unsupported } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
@@ -110,9 +103,6 @@ interface Named {
 }
 
 const directory = '_ckpt/'
-const newestKey = `${directory}newest`
-/** Maximum size in bytes of the files that are copied to `_ckpt/newest`. */
-const copiedBytesMax = 256 * 1024
 const lastSlot = 2n ** 64n - 1n
 /** Size of the pieces in which texts are collected and checksums are computed. One piece takes much less than 1 ms. */
 const pieceBytes = 512 * 1024
@@ -127,8 +117,6 @@ export class Checkpoints<S> {
   readonly #clock: Clock
   readonly #onDamaged: ((key: string, error: SheafError) => void) | undefined
   #root: string | null = null
-  /** The content of `_ckpt/newest`, if it was requested before `newest`. */
-  #hint: Promise<Uint8Array | null> | null = null
 
   /** `onDamaged`: called for each file that is skipped because it is damaged or belongs to another root. */
   constructor(
@@ -148,60 +136,11 @@ export class Checkpoints<S> {
     this.#root = root
   }
 
-  /** Request what `newest` reads first, in stores where this helps. */
-  lookAhead(signal?: AbortSignal): void {
-    if (this.#store.replace === undefined) return
-    this.#hint = this.#store.get(newestKey, signal)
-    // `newest` reports the error.
-    this.#hint.catch(() => {})
-  }
-
   /**
    * Read the newest undamaged checkpoint whose slot is after `after` (default: of any slot). Returns null if there is
-   * none. Throws Unsupported if that checkpoint was written by a newer Sheaf. In stores with `_ckpt/newest`, this may be a
-   * checkpoint before the newest one.
+   * none. Throws Unsupported if that checkpoint was written by a newer Sheaf.
    */
   async newest(signal?: AbortSignal, after = -1): Promise<Checkpoint<S> | null> {
-    return (await this.#hinted(after, signal)) ?? this.#newestListed(after, signal)
-  }
-
-  /** Read the checkpoint that `_ckpt/newest` names. Returns null if it is of no use. */
-  async #hinted(after: number, signal: AbortSignal | undefined): Promise<Checkpoint<S> | null> {
-    if (this.#store.replace === undefined) return null
-    const reading = this.#hint ?? this.#store.get(newestKey, signal)
-    this.#hint = null
-    const bytes = await reading
-    const hint = bytes === null ? null : decodeHint(bytes)
-    if (hint === null || hint.named.slot <= after) return null
-    try {
-      const found = await this.#read(hint.named, signal, hint.copies)
-      return typeof found === 'string' ? null : found
-    } catch (error) {
-      if (!(error instanceof SheafError) || error.code !== ErrorCode.Internal) throw error
-      return null
-    }
-  }
-
-  /**
-   * Let `_ckpt/newest` lead to a checkpoint that the log names. Does nothing in stores that cannot replace blobs. The
-   * calls of several processes may take effect in any order.
-   */
-  async announce({ key, bytes, parts }: CheckpointNote, signal?: AbortSignal): Promise<void> {
-    if (this.#store.replace === undefined) return
-    const files = [...parts, { name: nameOf(key), bytes }]
-    const pieces: Uint8Array[] = [Buffer.from(`${JSON.stringify({ f: 1, files })}\n`)]
-    if (files.reduce((sum, file) => sum + file.bytes, 0) <= copiedBytesMax) {
-      const copies = await Promise.all(
-        files.map(({ name }) => this.#store.get(`${directory}${name}`, signal)),
-      )
-      // A part may be deleted meanwhile, because there is a newer checkpoint.
-      if (copies.every((copy, i) => copy?.length === files[i]!.bytes))
-        pieces.push(...(copies as Uint8Array[]))
-    }
-    await this.#store.replace(newestKey, Buffer.concat(pieces), signal)
-  }
-
-  async #newestListed(after: number, signal: AbortSignal | undefined): Promise<Checkpoint<S> | null> {
     const skipped = new Set<string>()
     /** By key: the key of a missing part. */
     const lacking = new Map<string, string>()
@@ -231,6 +170,19 @@ export class Checkpoints<S> {
         this.#noteLacking(lacking, -1)
         return null
       }
+    }
+  }
+
+  /** Read the checkpoint with the file name `name`. Returns null if it or one of its parts is missing or damaged. */
+  async at(name: string, signal?: AbortSignal): Promise<Checkpoint<S> | null> {
+    const named = parseName(name)
+    if (named === null) return null
+    try {
+      const found = await this.#read(named, signal)
+      return typeof found === 'string' ? null : found
+    } catch (error) {
+      if (!(error instanceof SheafError) || error.code !== ErrorCode.Internal) throw error
+      return null
     }
   }
 
@@ -391,20 +343,15 @@ export class Checkpoints<S> {
 
   /**
    * Read a checkpoint with its parts. Returns null if the file is missing, and the key of a part if that part is
-   * missing. `copies`: by key, the content of files that is known already.
+   * missing.
    */
-  async #read(
-    named: Named,
-    signal: AbortSignal | undefined,
-    copies?: ReadonlyMap<string, Uint8Array>,
-  ): Promise<Checkpoint<S> | string | null> {
+  async #read(named: Named, signal: AbortSignal | undefined): Promise<Checkpoint<S> | string | null> {
     const pacer = new Pacer(signal, this.#clock)
-    const own = await this.#checked(named, pacer, copies)
+    const own = await this.#checked(named, pacer)
     if (own === null) return null
     const parts = await Promise.all(
       (own.header.parts ?? []).map(({ name }) => {
-        const part = parseName(name)!
-        return ofPart(own.key, this.#checked(part, new Pacer(signal, this.#clock), copies))
+        return ofPart(own.key, this.#checked(parseName(name)!, new Pacer(signal, this.#clock)))
       }),
     )
     const states: EarlierState<S>[] = []
@@ -430,12 +377,8 @@ export class Checkpoints<S> {
   }
 
   /** Read and check a checkpoint file. Returns null if it is missing. */
-  async #checked(
-    { key, slot, crc }: Named,
-    pacer: Pacer,
-    copies?: ReadonlyMap<string, Uint8Array>,
-  ): Promise<Checked | null> {
-    const bytes = copies?.get(key) ?? (await this.#store.get(key, pacer.signal))
+  async #checked({ key, slot, crc }: Named, pacer: Pacer): Promise<Checked | null> {
+    const bytes = await this.#store.get(key, pacer.signal)
     if (bytes === null) return null
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
     const end = bytes.length - endBytes
@@ -484,6 +427,11 @@ function noteOf({ key, bytes, header: { slot, ts, extra, parts = [] } }: Checked
   return { key, slot, ts, extra, bytes, parts }
 }
 
+/** Return the key of the checkpoint with this file name. */
+export function checkpointKey(name: string): string {
+  return `${directory}${name}`
+}
+
 /** Return the file name of a checkpoint from its key. */
 export function nameOf(key: string): string {
   return key.slice(directory.length)
@@ -503,34 +451,6 @@ function parseName(name: string): Named | null {
 
 function keyOf(slot: number, crc: string): string {
   return `${directory}${String(lastSlot - BigInt(slot)).padStart(20, '0')}-${crc}.json`
-}
-
-/** What `_ckpt/newest` says: a checkpoint, and by key the content of its files, if it has it. */
-interface Hint {
-  readonly named: Named
-  readonly copies: ReadonlyMap<string, Uint8Array>
-}
-
-/** Decode `_ckpt/newest`. Returns null if it is damaged, or was written by a newer Sheaf. */
-function decodeHint(bytes: Uint8Array): Hint | null {
-  const end = bytes.indexOf(newline)
-  let line: unknown
-  try {
-    line = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, Math.max(0, end)).toString())
-  } catch {
-    return null
-  }
-  if (!isRecord(line) || line.f !== 1 || !Array.isArray(line.files) || !line.files.every(isPart)) return null
-  const files = line.files as readonly CheckpointPart[]
-  const named = parseName(files.at(-1)?.name ?? '')
-  if (named === null) return null
-  const copies = new Map<string, Uint8Array>()
-  let at = end + 1
-  for (const file of at < bytes.length ? files : []) {
-    copies.set(`${directory}${file.name}`, bytes.subarray(at, at + file.bytes))
-    at += file.bytes
-  }
-  return { named, copies }
 }
 
 /** Compute one CRC-32 over all pieces. `crc`: the CRC-32 of the bytes before the pieces. */

@@ -104,6 +104,11 @@ export class Committer<S, Op = unknown> {
     return new Committer(log, follower, queue, appender, readOnly)
   }
 
+  /** Whether `refresh` always waits for the log. */
+  get isFar(): boolean {
+    return this.#log.peek === undefined
+  }
+
   /** The state after slot `head`. A refresh or a commit updates it. */
   get state(): S {
     return this.#follower.state

@@ -5,6 +5,7 @@ import type { MaintenanceEvent } from '../client/maintenance-event.js'
 import type { ResolvedMaintenance } from '../client/maintenance-settings.js'
 import type { Holder } from '../client/optimized.js'
 import type { RootStats } from '../client/stats.js'
+import { announceNewest, hintBytesMax } from '../commit/newest-checkpoint.js'
 import type { SheafError } from '../errors.js'
 import type { CustomTokenizer } from '../indexes/text/analysis/analyzer.js'
 import { Analyzers } from '../indexes/text/analysis/analyzers.js'
@@ -12,6 +13,7 @@ import { JobRunner } from '../jobs/job-runner.js'
 import { Checkpointing } from '../maintenance/checkpointing.js'
 import { Compaction } from '../maintenance/compaction.js'
 import { Drops } from '../maintenance/drops.js'
+import { foresee } from '../maintenance/foresee.js'
 import { Maintenance, type Report, type Warn } from '../maintenance/maintenance.js'
 import { Packing } from '../maintenance/packing.js'
 import { Retention } from '../maintenance/retention.js'
@@ -159,8 +161,10 @@ export class OpenedRoot implements Engine {
       warn(`${key} is damaged: its content is rebuilt from the log`, error)
     }
     const log = await RootLog.open(store, { clock, create, readOnly, memory, warn, onDamaged }, signal)
-    const layouts = new LayoutStore(log.slots, log.history, store, { readOnly, memory, onDamaged })
-    return new OpenedRoot(store, memory, log, layouts, options)
+    const hinted = log.hintedManifests
+    const settings = { readOnly, memory, hinted, onDamaged }
+    const layouts = new LayoutStore(log.slots, log.history, log.store, settings)
+    return new OpenedRoot(log.store, memory, log, layouts, options)
   }
 
   /**
@@ -216,6 +220,7 @@ export class OpenedRoot implements Engine {
     const { committer, checkpoints, slots, packs, history, opened, sinceCheckpoint, states } = log
     const { keepOrphansMs, keepLogMs } = keep
     const { pins } = this.retained
+    const { store, source } = this
     const packing = new Packing({
       log: log.log,
       features: catalogMachine.features,
@@ -237,6 +242,12 @@ export class OpenedRoot implements Engine {
       opened,
       since: sinceCheckpoint,
       states,
+      announce: async (note, state, signal) => {
+        if (store.replace === undefined) return
+        const { slots: reader, analyzers } = source
+        const opening = { layouts, source: { store, slots: reader, analyzers } }
+        await announceNewest(store, note, await foresee(state, opening, hintBytesMax, signal), signal)
+      },
       clock,
       report,
       warn,

@@ -12,7 +12,7 @@ import { findFieldById, typeOf } from '../manifest/field-node.js'
 import { countRows } from '../manifest/layout.js'
 import { Pacer } from '../primitives/pacer.js'
 import { type MaybePromise, type TaskStream, whenResolved } from '../primitives/task.js'
-import type { Handler, HandlerOptions, Request } from '../protocol/calls.js'
+import type { ArrowReply, Handler, HandlerOptions, Request } from '../protocol/calls.js'
 import { binding, hasExpressions } from '../query/binding.js'
 import { countMatching } from '../query/count.js'
 import { beginScan, executePlan, type Scan } from '../query/execute.js'
@@ -21,10 +21,11 @@ import { planQuery } from '../query/plan-query.js'
 import type { TextIndex } from '../query/plan-text-search.js'
 import { RowSource } from '../query/source.js'
 import type { Engine } from '../root/engine.js'
-import { type OpenTable, openTable, openVersion } from '../root/open-table.js'
+import { type OpenTable, openVersion } from '../root/open-table.js'
 import type { TableReader } from '../table/table-reader.js'
 import { holdsText } from '../table/text-column.js'
 import { answered } from './answered.js'
+import { besideRefresh } from './beside-refresh.js'
 
 const importFilter = lazyImport(() => import('../query/bind-table-filter.js'))
 const importEnds = lazyImport(() => import('../query/ends.js'))
@@ -32,7 +33,18 @@ const importExplain = lazyImport(() => import('../query/explain.js'))
 const importAnalyze = lazyImport(() => import('../query/analyze.js'))
 
 export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request, options) => {
-  const opened = await openVersions(engine, request.id, request, options)
+  if (options.streamAfter !== undefined)
+    return answerOf(engine, request, await engine.root.refresh(options.signal), options)
+  return besideRefresh(engine, request.id, options, (state, each) => answerOf(engine, request, state, each))
+}
+
+async function answerOf(
+  engine: Engine,
+  request: Request<'queryTable'>,
+  state: CatalogState,
+  options: HandlerOptions,
+): Promise<ArrowReply> {
+  const opened = await openVersions(engine, request.id, request, state, options)
   const { reader, version, other } = opened
   const pacer = new Pacer(options.signal)
   const plan = await planIn(engine, request, opened, pacer)
@@ -68,7 +80,7 @@ export const explainTableQueryPlan: Handler<Engine, 'explainTableQueryPlan'> = a
   { id, query, verbose },
   options,
 ) => {
-  const opened = await openVersions(engine, id, query, options)
+  const opened = await openVersions(engine, id, query, await engine.root.refresh(options.signal), options)
   const { reader, other } = opened
   const pacer = new Pacer(options.signal)
   const plan = await planIn(engine, { ...query, id }, opened, pacer, true)
@@ -82,7 +94,13 @@ export const analyzeTableQueryPlan: Handler<Engine, 'analyzeTableQueryPlan'> = a
   request,
   options,
 ) => {
-  const opened = await openVersions(engine, request.id, request, options)
+  const opened = await openVersions(
+    engine,
+    request.id,
+    request,
+    await engine.root.refresh(options.signal),
+    options,
+  )
   const { reader, other } = opened
   const pacer = new Pacer(options.signal)
   const plan = await planIn(engine, request, opened, pacer)
@@ -90,17 +108,21 @@ export const analyzeTableQueryPlan: Handler<Engine, 'analyzeTableQueryPlan'> = a
   return analyzePlan(plan, reader, other, request.id.join('$'), pacer, engine.clock)
 }
 
-export const countTableRows: Handler<Engine, 'countTableRows'> = async (engine, request, options) => {
+export const countTableRows: Handler<Engine, 'countTableRows'> = (engine, request, options) => {
   const { id, version, predicate, parameters } = request
-  const { layout, reader } = await openTable(engine, id, version, options)
-  if (predicate === undefined) {
-    if (parameters !== undefined) throw invalidInput('parameters are given, but no predicate')
-    return countRows(layout)
-  }
-  const pacer = new Pacer(options.signal)
-  const { bindTableFilter } = await importFilter()
-  const filter = bindTableFilter(predicate, reader.schema, parameters, engine.clock)
-  return countMatching(reader, filter, pacer)
+  return besideRefresh(engine, id, options, async (state, { signal, table }) => {
+    const head = findTable(state, id, table)
+    checkRows(head)
+    const { layout, reader } = await openVersion(engine, head, versionOf(head, version), signal)
+    if (predicate === undefined) {
+      if (parameters !== undefined) throw invalidInput('parameters are given, but no predicate')
+      return countRows(layout)
+    }
+    const pacer = new Pacer(signal)
+    const { bindTableFilter } = await importFilter()
+    const filter = bindTableFilter(predicate, reader.schema, parameters, engine.clock)
+    return countMatching(reader, filter, pacer)
+  })
 }
 
 /**
@@ -140,9 +162,9 @@ async function openVersions(
   engine: Engine,
   id: readonly string[],
   { version, differs_from }: Pick<Request<'queryTable'>, 'version' | 'differs_from'>,
+  state: CatalogState,
   { signal, table }: HandlerOptions,
 ): Promise<OpenedVersions> {
-  const state = await engine.root.refresh(signal)
   const head = findTable(state, id, table)
   checkRows(head)
   const open = await openVersion(engine, head, versionOf(head, version), signal)

@@ -5,8 +5,9 @@
 import { catalogMachine } from '../catalog/apply.js'
 import type { CatalogCommitter } from '../catalog/log-types.js'
 import type { CatalogState } from '../catalog/state.js'
-import { type Checkpoint, Checkpoints } from '../commit/checkpoints.js'
+import { type Checkpoint, Checkpoints, slotOfCheckpoint } from '../commit/checkpoints.js'
 import { Committer } from '../commit/committer.js'
+import { type HintedManifest, type NewestHint, readNewestHint } from '../commit/newest-checkpoint.js'
 import { Packs } from '../commit/packs.js'
 import { SlotMissing } from '../commit/replay-start.js'
 import { decodeGenesis, type Slot } from '../commit/slot.js'
@@ -23,6 +24,7 @@ import { RecentChanges } from '../manifest/recent-changes.js'
 import type { Clock } from '../primitives/clock.js'
 import type { Memory } from '../primitives/memory.js'
 import type { BlobStore } from '../storage/blob-store.js'
+import { withPieces } from '../storage/file-pieces.js'
 
 interface RootLogOptions {
   readonly clock: Clock
@@ -48,6 +50,8 @@ interface LogListener {
 
 /** The log of an open root. */
 export class RootLog {
+  /** The store of the root. In object storage, it has what came with the newest checkpoint. */
+  readonly store: BlobStore
   readonly log: TailedLog
   readonly checkpoints: Checkpoints<CatalogState>
   readonly packs: Packs
@@ -60,6 +64,8 @@ export class RootLog {
   readonly states = new KnownStates()
   /** The checkpoint from which the state was loaded last. Null: the state was loaded from slot 0. */
   opened: Checkpoint<CatalogState> | null
+  /** Manifests that came with the newest checkpoint. */
+  hintedManifests: readonly HintedManifest[] = []
   #committer: CatalogCommitter | null = null
   #listener: LogListener | null = null
 
@@ -70,6 +76,7 @@ export class RootLog {
     opened: Checkpoint<CatalogState> | null,
     { memory, onDamaged }: RootLogOptions,
   ) {
+    this.store = store
     this.log = log
     this.checkpoints = checkpoints
     this.opened = opened
@@ -88,19 +95,24 @@ export class RootLog {
   }
 
   /** Open the newest checkpoint and replay the log after it. Throws the errors of `Committer.open`. */
-  static async open(store: BlobStore, options: RootLogOptions, signal?: AbortSignal): Promise<RootLog> {
+  static async open(base: BlobStore, options: RootLogOptions, signal?: AbortSignal): Promise<RootLog> {
     const { clock, create, readOnly, warn } = options
+    const log = new TailedLog(base, { clock, readOnly })
+    const [hint, first] = await Promise.all([readNewestHint(base, signal), log.read(0, signal)])
+    const store = hint === null ? base : withPieces(base, hint.pieces)
     const skipped = new Map<string, SheafError>()
     const checkpoints = new Checkpoints(store, catalogMachine, clock, (key, error) => {
       skipped.set(key, error)
       warn(`${key} cannot be used: the root is opened from an older checkpoint, or from its log`, error)
     })
-    const log = new TailedLog(store, { clock, readOnly })
-    checkpoints.lookAhead(signal)
-    const first = await log.read(0, signal)
     if (first !== null) checkpoints.belongTo(decodeGenesis(first, catalogMachine.features).genesis.root)
-    const opened = await checkpoints.newest(signal)
+    const newest = async (known: NewestHint | null, after: number, each?: AbortSignal) => {
+      const isNewer = known !== null && (slotOfCheckpoint(known.name) ?? -1) > after
+      return (isNewer ? await checkpoints.at(known.name, each) : null) ?? checkpoints.newest(each, after)
+    }
+    const opened = await newest(hint, -1, signal)
     const root = new RootLog(store, log, checkpoints, opened, options)
+    root.hintedManifests = hint?.manifests ?? []
     const committing = {
       clock,
       create,
@@ -109,7 +121,7 @@ export class RootLog {
       onApplied: (slot: Slot, state: CatalogState) => root.#applied(slot, state),
       first: first ?? undefined,
       base: opened ?? undefined,
-      newer: (after: number) => checkpoints.newest(undefined, after),
+      newer: async (after: number) => newest(await readNewestHint(base), after),
       onReopened: (base: unknown) => root.#reopened(base as Checkpoint<CatalogState>),
     }
     root.#committer = await Committer.open(log, catalogMachine, committing, signal).catch(error => {

@@ -80,6 +80,8 @@ interface CheckpointingOptions {
   readonly since: LogSinceCheckpoint
   /** The states of this process at checkpoints. */
   readonly states: KnownStates
+  /** Let processes that open the root find a checkpoint that the log names. */
+  readonly announce: (note: CheckpointNote, state: CatalogState, signal: AbortSignal) => Promise<void>
   readonly clock: Clock
   readonly report: Report
   readonly warn: Warn
@@ -149,7 +151,7 @@ export class Checkpointing implements MaintenanceTask {
       since.slots -= slots
       since.bytes -= bytes
       report({ kind: 'checkpoint', slot: fold.slot, bytes: written.bytes })
-      await this.#announce(written, signal)
+      await this.#announce(written, fold.state, signal)
       await this.#prune(named.state, signal)
       return
     }
@@ -212,10 +214,10 @@ export class Checkpointing implements MaintenanceTask {
     })
   }
 
-  async #announce(note: CheckpointNote, signal: AbortSignal): Promise<void> {
-    const { checkpoints, warn } = this.#options
+  async #announce(note: CheckpointNote, state: CatalogState, signal: AbortSignal): Promise<void> {
+    const { announce, warn } = this.#options
     try {
-      await checkpoints.announce(note, signal)
+      await announce(note, state, signal)
     } catch (cause) {
       signal.throwIfAborted()
       warn(

@@ -280,7 +280,7 @@ function headOf(head: unknown, table: string, version: number, key: string) {
   }
   if (t !== table || v !== version)
     throw damaged(key, `it belongs to version ${quote(v)} of table ${quote(t)}`)
-  if (from !== baseBefore(version) || !Array.isArray(edits) || !edits.every(isEdit))
+  if ((from !== 0 && from !== baseBefore(version)) || !Array.isArray(edits) || !edits.every(isEdit))
     throw damaged(key, `it has the difference to version ${quote(from)}, or its edits are invalid`)
   const hasSchemas =
     (isSchema(schema) || (schema === undefined && from > 0)) &&

@@ -9,6 +9,7 @@
  *   base again. So only time is lost.
  * - A base is checked before the slots that it replaces are trimmed (maintenance/packing).
  */
+import type { HintedManifest } from '../commit/newest-checkpoint.js'
 import type { Slot } from '../commit/slot.js'
 import { type Slots, SlotTrimmed } from '../commit/slots.js'
 import { assert, ErrorCode, quote, SheafError } from '../errors.js'
@@ -53,6 +54,8 @@ interface LayoutStoreOptions {
    * Whether to read a base only if the slots before it were trimmed. Callers that check bases set this. Default false.
    */
   readonly fromNothing?: boolean
+  /** Manifests that came with the newest checkpoint. Each is decoded when a manifest of its table is needed. */
+  readonly hinted?: readonly HintedManifest[]
   /** Called for each damaged base. */
   readonly onDamaged?: (key: string, error: SheafError) => void
 }
@@ -131,6 +134,8 @@ export class LayoutStore {
   readonly #memory: Memory
   readonly #fromNothing: boolean
   readonly #onDamaged: LayoutStoreOptions['onDamaged']
+  /** By table: the manifest that came with the newest checkpoint, if it was not needed yet. */
+  readonly #hinted: Map<string, HintedManifest>
   /** By table and schema id: the schema. The schema with an id never changes. */
   readonly #schemas = new Map<string, TableSchema>()
   /** Makes concurrent callers for the same manifest share one replay. */
@@ -140,7 +145,7 @@ export class LayoutStore {
     slots: Slots,
     history: History,
     store: BlobStore,
-    { readOnly, memory, fromNothing = false, onDamaged }: LayoutStoreOptions,
+    { readOnly, memory, fromNothing = false, hinted = [], onDamaged }: LayoutStoreOptions,
   ) {
     this.#slots = slots
     this.#history = history
@@ -150,6 +155,7 @@ export class LayoutStore {
     this.#cache = memory.partition('layouts', 'places', memoryOf)
     this.#fromNothing = fromNothing
     this.#onDamaged = onDamaged
+    this.#hinted = new Map(hinted.map(each => [each.table, each]))
   }
 
   /** Evict the manifests of versions that no longer exist, because they are rarely needed again. */
@@ -170,9 +176,31 @@ export class LayoutStore {
     signal?.throwIfAborted()
     const known = this.known(table, version)
     if (known !== undefined) return known
-    const work = async () =>
-      this.#cache.peek(keyOf(table.uuid, version)) ?? (await this.#replay(table, version, signal))
+    const work = async () => {
+      await this.#takeHint(table)
+      return this.#cache.peek(keyOf(table.uuid, version)) ?? (await this.#replay(table, version, signal))
+    }
     return this.#replays.run(keyOf(table.uuid, version), work, signal)
+  }
+
+  /** Put the manifest of a table that came with the newest checkpoint into the cache. */
+  async #takeHint({ uuid }: TableAddress): Promise<void> {
+    const hint = this.#hinted.get(uuid)
+    if (hint === undefined) return
+    this.#hinted.delete(uuid)
+    const name = `the manifest of version ${hint.version} that came with the checkpoint`
+    try {
+      const part = await decodeBase(hint.bytes, uuid, hint.version, name, new Pacer())
+      this.#cache.keep(keyOf(uuid, hint.version), layoutOfBase(part, null, name))
+    } catch (error) {
+      // The manifest is computed from the log.
+      if (!(error instanceof SheafError)) throw error
+    }
+  }
+
+  /** Return the whole manifest of a version, in the format of bases. */
+  async encoded(table: TableAddress, version: number, signal?: AbortSignal): Promise<Uint8Array> {
+    return encodeBase(await this.at(table, version, signal), null, new Pacer(signal))
   }
 
   /**

@@ -23,6 +23,8 @@ export interface Root {
   /** The newest slot in `state`. */
   readonly head: number
   refresh(signal?: AbortSignal): Promise<CatalogState>
+  /** Whether a refresh takes as long as a read of a file, because the log is in object storage. Default false. */
+  readonly isFar?: boolean
   /** Returns whether the log certainly has a slot after `state`. Absent: other writers do not change the state. */
   readonly isBehind?: () => boolean
   /**

@@ -77,13 +77,18 @@ export function knownVersion(engine: Engine, head: TableHead, version: number): 
 function readerFor(source: TableSource, location: string, layout: Layout): TableReader {
   let reader = readers.get(layout)
   if (reader === undefined) {
-    const indexes = indexReaders(source, location, layout)
-    const vectorIndexes = vectorIndexReaders(source, location, layout)
-    const textIndexes = textIndexReaders(source, location, layout)
-    reader = new TableReader(source, location, layout, indexes, vectorIndexes, textIndexes)
+    reader = newReader(source, location, layout)
     readers.set(layout, reader)
   }
   return reader
+}
+
+/** Return a reader of a manifest that no other caller uses. */
+export function newReader(source: TableSource, location: string, layout: Layout): TableReader {
+  const indexes = indexReaders(source, location, layout)
+  const vectorIndexes = vectorIndexReaders(source, location, layout)
+  const textIndexes = textIndexReaders(source, location, layout)
+  return new TableReader(source, location, layout, indexes, vectorIndexes, textIndexes)
 }
 
 async function layoutOf(

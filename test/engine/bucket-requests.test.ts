@@ -1,6 +1,7 @@
 /** Roots in stores with the methods of object storage: how many calls they make, and that trimmed logs are followed. */
 import { describe, expect, test, vi } from 'vitest'
-import { connect } from '../../src/index.js'
+import { seededRandom } from '../../bench/random.js'
+import { connect, type Table } from '../../src/index.js'
 import { BucketStore } from '../support/bucket-store.js'
 import { failure } from '../support/failure.js'
 
@@ -31,10 +32,128 @@ test('a root is opened by its newest checkpoint without a listing', async () => 
   expect(store.calls.get('get')).toBeLessThanOrEqual(12)
   store.reset()
   expect(await again.table('t').countRows()).toBe(7)
-  store.reset()
-  expect(await again.table('t').countRows()).toBe(7)
   expect(store.calls).toEqual(new Map([['get', 1]]))
   await again.close()
+})
+
+describe('what comes with the newest checkpoint', () => {
+  const dim = 8
+  const random = seededRandom(5)
+  const vector = () => Float32Array.from({ length: dim }, () => random())
+  const rowsFrom = (first: number, count: number) =>
+    Array.from({ length: count }, (_, i) => {
+      const id = first + i
+      return { id, word: `w${id % 50} common`, kind: `k${id % 7}`, v: vector() }
+    })
+  const queries: Record<string, (table: Table) => Promise<unknown>> = {
+    vector: table => table.search(new Float32Array(dim).fill(0.5)).select(['id']).limit(10).toArray(),
+    text: table => table.search('w7').select(['id']).limit(10).toArray(),
+    key: table => table.query().where('id = 77').select(['id', 'kind']).toArray(),
+    bitmap: table => table.query().where("kind = 'k3'").select(['id']).toArray(),
+    scan: table => table.query().where('id % 100 = 3').select(['id', 'word']).toArray(),
+    count: table => table.countRows('id > 500'),
+  }
+  const answers = async (store: BucketStore) => {
+    const ns = await open(store)
+    const found: Record<string, unknown> = {}
+    for (const [name, query] of Object.entries(queries)) found[name] = await query(ns.table('t'))
+    await ns.close()
+    return found
+  }
+
+  async function indexedRoot(): Promise<BucketStore> {
+    const store = new BucketStore()
+    const ns = await open(store, aged)
+    const table = await ns.createTable('t', rowsFrom(0, 2000))
+    const waitTimeoutMs = 60_000
+    await table.createIndex('v', { type: 'IVF_PQ', partitions: 8, subVectors: 4, waitTimeoutMs })
+    await table.createIndex('word', { type: 'FTS', waitTimeoutMs })
+    await table.createIndex('id', { type: 'BTREE', waitTimeoutMs })
+    await table.createIndex('kind', { type: 'BITMAP', waitTimeoutMs })
+    await ns.optimize()
+    await table.add(rowsFrom(2000, 3))
+    await ns.optimize()
+    await ns.close()
+    return store
+  }
+
+  test('saves requests, and changes no answer', async () => {
+    const store = await indexedRoot()
+    const counts = async () => {
+      const found: Record<string, number> = {}
+      for (const [name, query] of Object.entries(queries)) {
+        const ns = await open(store)
+        store.reset()
+        await query(ns.table('t'))
+        found[name] = [...store.calls.values()].reduce((sum, count) => sum + count, 0)
+        await ns.close()
+      }
+      return found
+    }
+    const withHint = await counts()
+    const expected = await answers(store)
+    await store.delete(newest)
+    const without = await counts()
+    expect(await answers(store)).toEqual(expected)
+    for (const name of Object.keys(queries))
+      expect(withHint[name]! + 3, `${name}: ${withHint[name]}, ${without[name]}`).toBeLessThan(without[name]!)
+  })
+
+  test('is right after later changes of the table', async () => {
+    const store = await indexedRoot()
+    const hint = (await store.get(newest))!
+    const ns = await open(store)
+    const table = ns.table('t')
+    for (let round = 0; round < 70; round++) {
+      if (round % 10 === 0) await table.delete(`id = ${round * 20 + 3}`)
+      else if (round % 7 === 0) await table.update({ kind: 'k3' }, `id = ${round}`)
+      else await table.add(rowsFrom(3000 + round, 1))
+      if (round % 23 !== 0) continue
+      await store.replace(newest, hint)
+      const found = await answers(store)
+      await store.delete(newest)
+      expect(found, `round ${round}`).toEqual(await answers(store))
+    }
+    await ns.dropTable('t')
+    await ns.createTable('t', rowsFrom(0, 10))
+    await store.replace(newest, hint)
+    const again = await open(store)
+    expect(await again.table('t').countRows()).toBe(10)
+    await again.close()
+    await ns.close()
+  })
+
+  test('does not hide damage of a file', async () => {
+    const store = await indexedRoot()
+    for await (const { key } of store.list('tables/')) {
+      if (!key.includes('/data/')) continue
+      const bytes = (await store.get(key))!
+      await store.replace(
+        key,
+        bytes.map(byte => byte ^ 0x55),
+      )
+    }
+    const ns = await open(store)
+    expect(await failure(ns.table('t').query().toArray())).toMatchObject({ code: 18 })
+    expect((await ns.verify()).problems).not.toEqual([])
+    await ns.close()
+  })
+
+  test('leaves out tables that are too large, and has at most 1 MiB', async () => {
+    const store = new BucketStore()
+    const ns = await open(store, aged)
+    for (let i = 0; i < 20; i++) {
+      const columns = Array.from({ length: 300 }, (_, column) => [`column_${column}_${'x'.repeat(100)}`, i])
+      const table = await ns.createTable(`t${i}`, [Object.fromEntries(columns)])
+      await table.add([Object.fromEntries(columns)])
+    }
+    await ns.optimize()
+    await ns.close()
+    expect((await store.get(newest))!.length).toBeLessThan(1024 * 1024 + 10_000)
+    const again = await open(store)
+    for (let i = 0; i < 20; i++) expect(await again.table(`t${i}`).countRows()).toBe(2)
+    await again.close()
+  })
 })
 
 test('a process that lags behind a trim goes on from a checkpoint, and commits after it', async () => {
@@ -139,4 +258,60 @@ test('the test of the store runs beside the opening, and writes wait for it', as
   expect(await failure(opened.table('t').add([{ id: 8 }]))).toMatchObject(refused)
   expect(await opened.table('t').countRows()).toBe(7)
   await opened.close()
+})
+
+describe('a query in a root of which this process does not have the newest state', () => {
+  test('sees what was committed before the query, and is repeated only then', async () => {
+    const store = new BucketStore()
+    const { ns, table } = await trimmedRoot(store)
+    await ns.createTable('other', [{ a: 1 }])
+    const reader = await open(store)
+    const rows = async () => (await reader.table('t').query().select(['id']).toArray()).length
+    expect(await rows()).toBe(7)
+    await table.add([{ id: 7 }])
+    expect(await rows()).toBe(8)
+    await table.delete('id < 3')
+    expect(await reader.table('t').countRows('id >= 0')).toBe(5)
+    await ns.dropTable('t')
+    expect(await failure(rows())).toMatchObject({ name: 'TableNotFound' })
+    await ns.createTable('t', [{ id: 1 }, { id: 2 }])
+    expect(await rows()).toBe(2)
+    await ns.close()
+    await reader.close()
+  })
+
+  test('reports the error of the newest state', async () => {
+    const store = new BucketStore()
+    const { ns, table } = await trimmedRoot(store)
+    const reader = await open(store)
+    const query = () => reader.table('t').query().where('later = 1').toArray()
+    expect(await failure(query())).toMatchObject({ name: 'ColumnNotFound' })
+    await table.addColumns({ later: '1' })
+    expect(await query()).toHaveLength(7)
+    await table.dropColumns(['later'])
+    expect(await failure(query())).toMatchObject({ name: 'ColumnNotFound' })
+    await ns.close()
+    await reader.close()
+  })
+
+  test('ends with the reason of its signal, and with the error of the look', async () => {
+    const store = new BucketStore()
+    const { ns } = await trimmedRoot(store)
+    await ns.close()
+    const reader = await open(store)
+    const reason = new Error('enough')
+    const gone = new AbortController()
+    const reading = failure(reader.table('t').query().toArray({ signal: gone.signal }))
+    gone.abort(reason)
+    expect(await reading).toBe(reason)
+    const get = store.get.bind(store)
+    store.get = async (key: string, signal?: AbortSignal) => {
+      if (key.startsWith('_log/')) throw new Error('the network is gone')
+      return get(key, signal)
+    }
+    expect(await failure(reader.table('t').query().toArray())).toMatchObject({
+      message: 'the network is gone',
+    })
+    await reader.close()
+  })
 })

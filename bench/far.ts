@@ -1,0 +1,164 @@
+/**
+ * Measures a root in object storage that is far away. Requests, bytes and rounds of requests are counted, which no other
+ * work on the machine changes. A round is a set of requests of which none waits for another. Then the same work is timed
+ * with 60 ms per request.
+ *
+ * | figure | meaning |
+ * |---|---|
+ * | rounds, requests, kilobytes | of the work, counted |
+ * | recall | share of the ten nearest rows that a search found |
+ * | commitsPerRequest | commits of concurrent callers per request that writes a slot |
+ */
+import { ObjectStore } from '../adapters/object-store/object-store.js'
+import { connect, type Namespace, type Search, type Table } from '../src/index.js'
+import { FarBucket, type Objects } from './far-bucket.js'
+import type { Bench, Entry } from './harness.js'
+import { clusteredData, recallOf, trueNeighbours, type VectorData } from './vector-data.js'
+
+interface Parameters {
+  readonly rows: number
+  readonly dim: number
+  readonly queries: number
+}
+
+const delayMs = 60
+const callers = 64
+const nearest = 10
+
+export const bench: Bench<Parameters> = {
+  name: 'far',
+  question: 'how often does work wait for object storage, and how many requests and bytes does it need?',
+  small: { rows: 2000, dim: 16, queries: 2 },
+  full: { rows: 1_000_000, dim: 128, queries: 20 },
+  async run({ rows, dim, queries }) {
+    const data = clusteredData(rows, dim, 1000, 0.5, queries)
+    const objects: Objects = new Map()
+    const recall = await fill(objects, data)
+    const title = `${rows} x ${dim}`
+    return [
+      { title: `${title}: connect and first answer`, entries: await firstAnswers(objects, data, recall) },
+      { title: `${title}: warm`, entries: await warm(objects, data) },
+    ]
+  },
+}
+
+function storeOf(bucket: FarBucket): ObjectStore {
+  return new ObjectStore(bucket, { prefix: '', timeoutMs: 60_000, retries: 0 })
+}
+
+/** Create the table, its indexes and a checkpoint. Returns the recall of searches. */
+async function fill(objects: Objects, data: VectorData): Promise<number> {
+  const { rows, dim, queries } = data
+  const ns = await connect('far', { store: storeOf(new FarBucket(objects, 0)) })
+  const count = rows.length / dim
+  const piece = 50_000
+  const rowsFrom = (first: number) =>
+    Array.from({ length: Math.min(piece, count - first) }, (_, i) => {
+      const id = first + i
+      return { id, text: `word${id % 1000} of row ${id}`, v: rows.subarray(id * dim, (id + 1) * dim) }
+    })
+  const table = await ns.createTable('t', rowsFrom(0))
+  for (let first = piece; first < count; first += piece) await table.add(rowsFrom(first))
+  const waitTimeoutMs = 3_600_000
+  await table.createIndex('v', { type: 'IVF_PQ', waitTimeoutMs })
+  await table.createIndex('id', { type: 'BTREE', waitTimeoutMs })
+  await table.createIndex('text', { type: 'FTS', waitTimeoutMs })
+  await ns.optimize()
+  const found: number[][] = []
+  for (let q = 0; q < queries.length / dim; q++) {
+    const answer = await searched(table, queries.subarray(q * dim, (q + 1) * dim))
+    found.push(answer.map(({ id }) => id))
+  }
+  await ns.close()
+  return recallOf(trueNeighbours(data, 'l2', nearest), found)
+}
+
+type Ids = Promise<readonly { readonly id: number }[]>
+
+function searched(table: Table, query: Float32Array): Ids {
+  return idsOf(table.search(query).nprobes(20).refineFactor(4))
+}
+
+function idsOf(search: Search<object>): Ids {
+  return search.select(['id']).limit(nearest).toArray() as Promise<unknown> as Ids
+}
+
+/** The first queries of a process. */
+function queriesOf({ queries, dim }: VectorData): Record<string, (table: Table) => Ids> {
+  return {
+    vector: table => searched(table, queries.subarray(0, dim)),
+    text: table => idsOf(table.search('word77')),
+    key: table => idsOf(table.query().where('id = 77')),
+    filter: table => idsOf(table.query().where("text = 'word77 of row 77'")),
+  }
+}
+
+async function firstAnswers(objects: Objects, data: VectorData, recall: number): Promise<Entry[]> {
+  const entries: Entry[] = []
+  for (const [name, query] of Object.entries(queriesOf(data))) {
+    const bucket = new FarBucket(objects, null)
+    const counted = await opened(bucket, query)
+    const figures = { ...figuresOf(bucket), ...(name === 'vector' && { recall }) }
+    const times = await timed(3, () => opened(new FarBucket(objects, delayMs), query))
+    entries.push({ name, ...times, relativeTime: 1, answer: String(counted.length), figures })
+  }
+  return entries
+}
+
+async function opened<T>(bucket: FarBucket, query: (table: Table) => Promise<T>): Promise<T> {
+  const ns = await connect('far', { store: storeOf(bucket), readOnly: true })
+  const answer = await query(ns.table('t'))
+  await ns.close()
+  return answer
+}
+
+async function warm(objects: Objects, data: VectorData): Promise<Entry[]> {
+  const entries: Entry[] = []
+  const works: Record<string, (ns: Namespace) => Promise<unknown>> = {
+    ...Object.fromEntries(
+      Object.entries(queriesOf(data)).map(([name, query]) => [name, (ns: Namespace) => query(ns.table('t'))]),
+    ),
+    'commit of one row': ns => ns.table('t').add([{ id: -1, text: 'late', v: new Float32Array(data.dim) }]),
+    [`commits of ${callers} callers`]: ns =>
+      Promise.all(
+        Array.from({ length: callers }, (_, i) =>
+          ns.table('t').add([{ id: -2 - i, text: 'late', v: new Float32Array(data.dim) }]),
+        ),
+      ),
+  }
+  for (const [name, work] of Object.entries(works)) {
+    const counting = new FarBucket(objects, null)
+    const ns = await connect('far', { store: storeOf(counting), maintenance: { compact: false } })
+    for (let i = 0; i < 2; i++) await work(ns)
+    counting.reset()
+    await work(ns)
+    const figures = figuresOf(counting)
+    const slots = counting.log.filter(request => request.includes('create _log/')).length
+    await ns.close()
+    const far = await connect('far', {
+      store: storeOf(new FarBucket(objects, delayMs)),
+      maintenance: { compact: false },
+    })
+    await work(far)
+    const times = await timed(5, () => work(far))
+    await far.close()
+    const more = name.startsWith('commits of') ? { commitsPerRequest: callers / slots } : {}
+    entries.push({ name, ...times, relativeTime: 1, answer: name, figures: { ...figures, ...more } })
+  }
+  return entries
+}
+
+function figuresOf({ rounds, requests, bytes }: FarBucket): Readonly<Record<string, number>> {
+  return { rounds, requests, kilobytes: bytes / 1000 }
+}
+
+async function timed(count: number, work: () => Promise<unknown>): Promise<Pick<Entry, 'milliseconds'>> {
+  const times: number[] = []
+  for (let i = 0; i < count; i++) {
+    const begun = process.hrtime.bigint()
+    await work()
+    times.push(Number(process.hrtime.bigint() - begun) / 1e6)
+  }
+  times.sort((a, b) => a - b)
+  return { milliseconds: { min: times[0]!, p50: times[count >> 1]!, p95: times[count - 1]! } }
+}

@@ -1,0 +1,48 @@
+/**
+ * Reads a table while the process looks whether the log has a new slot. In object storage, this look takes as long as a
+ * read of a file. If it finds a newer version of the table, the read is repeated.
+ */
+import { tableNamed } from '../catalog/lookup.js'
+import type { CatalogState, TableHead } from '../catalog/state.js'
+import { ErrorCode, SheafError } from '../errors.js'
+import type { HandlerOptions } from '../protocol/calls.js'
+import type { Engine } from '../root/engine.js'
+
+/**
+ * Return what `read` returns for a state that includes everything that was committed before this call. `read` gets a state
+ * and a signal. It may be called twice, and must depend only on the table `id` of the state, and on its jobs.
+ */
+export async function besideRefresh<R>(
+  { root }: Engine,
+  id: readonly string[],
+  options: HandlerOptions,
+  read: (state: CatalogState, options: HandlerOptions) => Promise<R>,
+): Promise<R> {
+  const { signal, table } = options
+  if (root.isFar !== true) return read(await root.refresh(signal), options)
+  const known = root.state
+  const early = new AbortController()
+  const reading = read(known, {
+    ...options,
+    signal: signal === undefined ? early.signal : AbortSignal.any([signal, early.signal]),
+  })
+  // The error counts only if the state is still the newest one.
+  reading.catch(() => {})
+  try {
+    const state = await root.refresh(signal)
+    const isSame = state.jobs === known.jobs && headIn(state, id, table) === headIn(known, id, table)
+    if (isSame) return await reading
+    early.abort(outdated)
+    return await read(state, options)
+  } catch (error) {
+    early.abort(outdated)
+    throw error
+  }
+}
+
+function headIn(state: CatalogState, id: readonly string[], uuid: string | undefined): TableHead | undefined {
+  return uuid === undefined ? tableNamed(state, id) : state.tables.get(uuid)
+}
+
+/** The reason why a read is aborted whose state is no longer the newest one. No caller gets it. */
+const outdated = new SheafError(ErrorCode.Internal, 'the table has a newer version')

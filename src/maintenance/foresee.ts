@@ -1,0 +1,109 @@
+/**
+ * Finds out what a process reads first when it opens a root and queries a table: manifests, the footers of files, and the
+ * heads of index segments. In object storage, they come with the newest checkpoint (commit/newest-checkpoint.ts).
+ *
+ * The function opens the tables that changed last as a new process does, with an empty cache, and records the reads.
+ */
+import { type CatalogState, latestOf, type TableHead } from '../catalog/state.js'
+import type { Foresight, HintedManifest } from '../commit/newest-checkpoint.js'
+import { SheafError } from '../errors.js'
+import type { LayoutStore } from '../manifest/layout-store.js'
+import { Memory } from '../primitives/memory.js'
+import { Pacer } from '../primitives/pacer.js'
+import { newReader } from '../root/open-table.js'
+import { type FilePiece, Recorder, TooLong } from '../storage/file-pieces.js'
+import { createTableSource, type TableSource } from '../table/table-source.js'
+
+/** Maximum number of tables that are opened. */
+const tablesMax = 16
+/** A table with more fragments than this is left out, because each has a file with a footer. */
+const fragmentsMax = 64
+
+interface Opening {
+  readonly layouts: LayoutStore
+  readonly source: Pick<TableSource, 'store' | 'slots' | 'analyzers'>
+}
+
+/** Return what processes read first of the tables that changed last in `state`, up to `bytesMax` bytes. */
+export async function foresee(
+  state: CatalogState,
+  opening: Opening,
+  bytesMax: number,
+  signal: AbortSignal,
+): Promise<Foresight> {
+  const pieces: FilePiece[] = []
+  const manifests: HintedManifest[] = []
+  let left = bytesMax
+  for (const head of await changedLast(state, new Pacer(signal))) {
+    const own = await readsOf(head, opening, left, signal)
+    if (own === null) continue
+    const bytes = [...own.pieces, own.manifest].reduce((sum, piece) => sum + piece.bytes.length, 0)
+    if (bytes > left) continue
+    left -= bytes
+    pieces.push(...own.pieces)
+    manifests.push(own.manifest)
+  }
+  return { pieces, manifests }
+}
+
+/** Return the tables that changed last, the newest change first. */
+async function changedLast({ tables }: CatalogState, pacer: Pacer): Promise<readonly TableHead[]> {
+  const found: TableHead[] = []
+  for (const [, head] of tables) {
+    if (pacer.due()) await pacer.pause()
+    if (head.kind !== 'sheaf' || head.external || latestOf(head) !== head.mark) continue
+    const at = found.findIndex(other => slotOf(other) < slotOf(head))
+    if (at < 0 && found.length === tablesMax) continue
+    found.splice(at < 0 ? found.length : at, 0, head)
+    found.length = Math.min(found.length, tablesMax)
+  }
+  return found
+}
+
+/** Return the slot of the last change that the state names; 0 if it names none. */
+function slotOf({ changes }: TableHead): number {
+  return changes.at(-1) ?? 0
+}
+
+/** Open a table and return what is read. Null: it is too much, or the table cannot be opened. */
+async function readsOf(
+  head: TableHead,
+  { layouts, source }: Opening,
+  bytesMax: number,
+  signal: AbortSignal,
+): Promise<{ readonly pieces: readonly FilePiece[]; readonly manifest: HintedManifest } | null> {
+  if (head.fragments > fragmentsMax) return null
+  const { store, slots, analyzers } = source
+  const recorder = new Recorder(store, bytesMax)
+  const empty = createTableSource(recorder.store, slots, new Memory(bytesMax), analyzers)
+  const pacer = new Pacer(signal)
+  try {
+    const layout = await layouts.at(head, head.mark, signal)
+    const bytes = await layouts.encoded(head, head.mark, signal)
+    const reader = newReader(empty, head.location, layout)
+    await unlessLong(reader.parts(signal))
+    for (const index of reader.indexes) {
+      // An index of elements of lists opens with its first search.
+      if (index.kind === 'LABEL_LIST') continue
+      await unlessLong(index.estimate({ kind: 'null' }, pacer))
+      await unlessLong(index.valueAt?.(0, false, pacer))
+    }
+    for (const { segments } of [...reader.vectorIndexes, ...reader.textIndexes])
+      for (const segment of segments) await unlessLong(segment.open(signal))
+    return { pieces: recorder.pieces, manifest: { table: head.uuid, version: head.mark, bytes } }
+  } catch (error) {
+    signal.throwIfAborted()
+    // A version may expire meanwhile. Queries report damage.
+    if (!(error instanceof SheafError)) throw error
+    return null
+  }
+}
+
+/** Wait for reads. Ignores that the recorder refused one of them. */
+async function unlessLong(reads: unknown): Promise<void> {
+  try {
+    await reads
+  } catch (error) {
+    if (!(error instanceof TooLong)) throw error
+  }
+}
