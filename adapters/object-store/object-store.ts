@@ -38,7 +38,7 @@ export const partBytes = 8 * 1024 * 1024
 /** Uploads get an additional second for each of these bytes, because a client does not report their progress. */
 const bytesPerSecond = 256 * 1024
 /** Maximum number of requests of one `readRanges` that run concurrently. */
-const readsAtOnce = 16
+const readsAtOnce = 48
 /** The pause before the first repetition of a request is random, at most this long. It doubles with each repetition. */
 const firstPauseMs = 100
 const pauseMsMax = 5000

@@ -30,6 +30,12 @@ export interface ConnectOptions {
    */
   readonly cacheBytes?: number
   /**
+   * Queries and counts in object storage may use a state that was the newest one at most this many milliseconds ago.
+   * Then they do not wait for a look at the log. They always see the commits of this connection. Default 0: they see
+   * everything that was committed before them.
+   */
+  readonly maxStalenessMs?: number
+  /**
    * Maximum number of threads that build one vector index over many rows, 1 to 64. Default: the number of cores, at
    * most 4. With several threads, two builds of an HNSW graph differ, but are equally good. With 1, all work runs
    * on the calling thread.
@@ -73,6 +79,7 @@ export const connectFields = optionFields<ConnectOptions>()({
   store,
   storage: given<object>('an object', isObject),
   cacheBytes: given<number>('a number of bytes >= 0', value => typeof value === 'number' && value >= 0),
+  maxStalenessMs: integer(0),
   buildThreads: integer(1, 64),
   functions: array(functionShape),
   tokenizers: array(tokenizerShape),

@@ -109,6 +109,12 @@ export class Committer<S, Op = unknown> {
     return this.#log.peek === undefined
   }
 
+  /** Milliseconds since `state` was certainly the newest one. */
+  get ageMs(): number {
+    this.#checkOpen()
+    return this.#follower.ageMs
+  }
+
   /** The state after slot `head`. A refresh or a commit updates it. */
   get state(): S {
     return this.#follower.state

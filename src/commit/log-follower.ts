@@ -96,6 +96,8 @@ export class LogFollower<S> implements LogEnd<S> {
   /** The running append of this process; null if there is none. */
   #append: OwnAppend<S> | null = null
   #syncMs = 0
+  /** The time on the monotonic clock when head was certainly the last slot; -Infinity: unknown. */
+  #endAt = Number.NEGATIVE_INFINITY
   #refreshing: Promise<void> | null = null
   #nextRefresh: Promise<void> | null = null
   #reopening: Promise<void> | null = null
@@ -149,6 +151,11 @@ export class LogFollower<S> implements LogEnd<S> {
   /** Estimated duration of a sync of the log in milliseconds; 0 before the first sync. */
   get syncMs(): number {
     return this.#syncMs
+  }
+
+  /** Milliseconds since the state was certainly the newest one. */
+  get ageMs(): number {
+    return this.#clock.elapsed() - this.#endAt
   }
 
   /** The error that stopped the follower; null while it works. */
@@ -233,6 +240,8 @@ export class LogFollower<S> implements LogEnd<S> {
     for (let begun = next; ; begun = null) {
       const first = this.#head + 1
       const crc = this.#crc
+      // Slots that were read before this call tell nothing about the time.
+      const readAt = begun === null ? this.#clock.elapsed() : Number.NEGATIVE_INFINITY
       const { found, mark } = begun ?? (await readSlots(this.#log, first, window, signal))
       if (!(await this.isThere(first - 1, crc, signal))) {
         await this.reopen(first - 1)
@@ -246,7 +255,10 @@ export class LogFollower<S> implements LogEnd<S> {
         const number = first + i
         const present = bytes ?? (await this.#readAgain(number, found.slice(i + 1), signal))
         if (present === null) {
-          if (number === this.#head + 1) this.#clocks.noteEnd()
+          if (number === this.#head + 1) {
+            this.#clocks.noteEnd()
+            this.#endAt = Math.max(this.#endAt, readAt)
+          }
           return
         }
         wasTrimmed = present === 'trimmed'

@@ -9,17 +9,20 @@ import type { HandlerOptions } from '../protocol/calls.js'
 import type { Engine } from '../root/engine.js'
 
 /**
- * Return what `read` returns for a state that includes everything that was committed before this call. `read` gets a state
+ * Return what `read` returns for a state that includes everything that was committed before this call, or for a state that
+ * is fresh enough (`maxStalenessMs`). `read` gets a state
  * and a signal. It may be called twice, and must depend only on the table `id` of the state, and on its jobs.
  */
 export async function besideRefresh<R>(
-  { root }: Engine,
+  engine: Engine,
   id: readonly string[],
   options: HandlerOptions,
   read: (state: CatalogState, options: HandlerOptions) => Promise<R>,
 ): Promise<R> {
+  const { root } = engine
   const { signal, table } = options
   if (root.isFar !== true) return read(await root.refresh(signal), options)
+  if (isFresh(engine)) return read(root.state, options)
   const known = root.state
   const early = new AbortController()
   const reading = read(known, {
@@ -38,6 +41,11 @@ export async function besideRefresh<R>(
     early.abort(outdated)
     throw error
   }
+}
+
+/** Return whether the state of this process is fresh enough for queries. */
+export function isFresh({ root, maxStalenessMs }: Engine): boolean {
+  return maxStalenessMs > 0 && root.isFar === true && root.ageMs !== undefined && root.ageMs <= maxStalenessMs
 }
 
 function headIn(state: CatalogState, id: readonly string[], uuid: string | undefined): TableHead | undefined {

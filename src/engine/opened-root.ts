@@ -54,6 +54,8 @@ export interface RootOptions {
   readonly functions?: readonly ColumnFunction[]
   readonly tokenizers?: readonly CustomTokenizer[]
   readonly sharing?: Sharing | undefined
+  /** As in `Engine`. Default 0. */
+  readonly maxStalenessMs?: number
   /** Number of threads that build one vector index. Default 1. */
   readonly buildThreads?: number
   /** Kinds of jobs in addition to the built-in kinds. Default none. */
@@ -74,6 +76,7 @@ export class OpenedRoot implements Engine {
   readonly maintenance: Maintenance
   readonly running: Engine['running']
   readonly functions: readonly ColumnFunction[]
+  readonly maxStalenessMs: number
   readonly buildThreads: number
   readonly #memory: Memory
   readonly #sweep: Sweep
@@ -88,7 +91,7 @@ export class OpenedRoot implements Engine {
     options: RootOptions,
   ) {
     const { location, readOnly, clock, warn, keep, sharing } = options
-    const { functions = [], tokenizers = [], buildThreads = 1 } = options
+    const { functions = [], tokenizers = [], maxStalenessMs = 0, buildThreads = 1 } = options
     const { committer, slots, history, recent } = log
     this.location = location
     this.store = store
@@ -104,6 +107,7 @@ export class OpenedRoot implements Engine {
     this.retained = this.#retain(options)
     this.running = { calls: new Activity(clock), transactions: new Activity(clock) }
     this.functions = functions
+    this.maxStalenessMs = maxStalenessMs
     this.buildThreads = buildThreads
     this.#memory = memory
     const report: Report = event => {

@@ -25,7 +25,7 @@ import { type OpenTable, openVersion } from '../root/open-table.js'
 import type { TableReader } from '../table/table-reader.js'
 import { holdsText } from '../table/text-column.js'
 import { answered } from './answered.js'
-import { besideRefresh } from './beside-refresh.js'
+import { besideRefresh, isFresh } from './beside-refresh.js'
 
 const importFilter = lazyImport(() => import('../query/bind-table-filter.js'))
 const importEnds = lazyImport(() => import('../query/ends.js'))
@@ -33,8 +33,10 @@ const importExplain = lazyImport(() => import('../query/explain.js'))
 const importAnalyze = lazyImport(() => import('../query/analyze.js'))
 
 export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request, options) => {
-  if (options.streamAfter !== undefined)
-    return answerOf(engine, request, await engine.root.refresh(options.signal), options)
+  if (options.streamAfter !== undefined) {
+    const state = isFresh(engine) ? engine.root.state : await engine.root.refresh(options.signal)
+    return answerOf(engine, request, state, options)
+  }
   return besideRefresh(engine, request.id, options, (state, each) => answerOf(engine, request, state, each))
 }
 

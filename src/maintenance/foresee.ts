@@ -11,7 +11,7 @@ import type { LayoutStore } from '../manifest/layout-store.js'
 import { Memory } from '../primitives/memory.js'
 import { Pacer } from '../primitives/pacer.js'
 import { newReader } from '../root/open-table.js'
-import { type FilePiece, Recorder, TooLong } from '../storage/file-pieces.js'
+import { type FilePiece, Recorder } from '../storage/file-pieces.js'
 import { createTableSource, type TableSource } from '../table/table-source.js'
 
 /** Maximum number of tables that are opened. */
@@ -37,9 +37,7 @@ export async function foresee(
   for (const head of await changedLast(state, new Pacer(signal))) {
     const own = await readsOf(head, opening, left, signal)
     if (own === null) continue
-    const bytes = [...own.pieces, own.manifest].reduce((sum, piece) => sum + piece.bytes.length, 0)
-    if (bytes > left) continue
-    left -= bytes
+    for (const { bytes } of [...own.pieces, own.manifest]) left -= bytes.length
     pieces.push(...own.pieces)
     manifests.push(own.manifest)
   }
@@ -65,7 +63,7 @@ function slotOf({ changes }: TableHead): number {
   return changes.at(-1) ?? 0
 }
 
-/** Open a table and return what is read. Null: it is too much, or the table cannot be opened. */
+/** Open a table and return what is read, at most `bytesMax` bytes. Null: the manifest alone is longer, or is gone. */
 async function readsOf(
   head: TableHead,
   { layouts, source }: Opening,
@@ -74,36 +72,31 @@ async function readsOf(
 ): Promise<{ readonly pieces: readonly FilePiece[]; readonly manifest: HintedManifest } | null> {
   if (head.fragments > fragmentsMax) return null
   const { store, slots, analyzers } = source
-  const recorder = new Recorder(store, bytesMax)
-  const empty = createTableSource(recorder.store, slots, new Memory(bytesMax), analyzers)
   const pacer = new Pacer(signal)
   try {
     const layout = await layouts.at(head, head.mark, signal)
     const bytes = await layouts.encoded(head, head.mark, signal)
+    if (bytes.length > bytesMax) return null
+    const recorder = new Recorder(store, bytesMax - bytes.length)
+    const empty = createTableSource(recorder.store, slots, new Memory(bytesMax), analyzers)
     const reader = newReader(empty, head.location, layout)
-    await unlessLong(reader.parts(signal))
+    // The heads of text indexes can be long, so they come last.
+    await recorder.record(() => reader.parts(signal))
+    for (const { segments } of reader.vectorIndexes)
+      for (const segment of segments) await recorder.record(() => segment.open(signal))
     for (const index of reader.indexes) {
       // An index of elements of lists opens with its first search.
       if (index.kind === 'LABEL_LIST') continue
-      await unlessLong(index.estimate({ kind: 'null' }, pacer))
-      await unlessLong(index.valueAt?.(0, false, pacer))
+      await recorder.record(() => index.estimate({ kind: 'null' }, pacer))
+      await recorder.record(() => index.valueAt?.(0, false, pacer))
     }
-    for (const { segments } of [...reader.vectorIndexes, ...reader.textIndexes])
-      for (const segment of segments) await unlessLong(segment.open(signal))
+    for (const { segments } of reader.textIndexes)
+      for (const segment of segments) await recorder.record(() => segment.open(signal))
     return { pieces: recorder.pieces, manifest: { table: head.uuid, version: head.mark, bytes } }
   } catch (error) {
     signal.throwIfAborted()
     // A version may expire meanwhile. Queries report damage.
     if (!(error instanceof SheafError)) throw error
     return null
-  }
-}
-
-/** Wait for reads. Ignores that the recorder refused one of them. */
-async function unlessLong(reads: unknown): Promise<void> {
-  try {
-    await reads
-  } catch (error) {
-    if (!(error instanceof TooLong)) throw error
   }
 }

@@ -25,6 +25,8 @@ export interface Root {
   refresh(signal?: AbortSignal): Promise<CatalogState>
   /** Whether a refresh takes as long as a read of a file, because the log is in object storage. Default false. */
   readonly isFar?: boolean
+  /** Milliseconds since `state` was certainly the newest one. Absent: callers must use `refresh`. */
+  readonly ageMs?: number
   /** Returns whether the log certainly has a slot after `state`. Absent: other writers do not change the state. */
   readonly isBehind?: () => boolean
   /**
@@ -81,6 +83,8 @@ export interface Engine {
   readonly running: { readonly calls: Activity; readonly transactions: Activity }
   /** Registered functions that compute columns. */
   readonly functions: readonly ColumnFunction[]
+  /** Maximum age in milliseconds of the state that queries use if a refresh takes long. */
+  readonly maxStalenessMs: number
   /** Maximum number of threads that build one index. */
   readonly buildThreads: number
 }

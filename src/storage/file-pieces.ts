@@ -61,13 +61,13 @@ export function withPieces(store: BlobStore, pieces: readonly FilePiece[]): Blob
 }
 
 /** The error of a read that a recorder refuses. */
-export class TooLong extends SheafError {
+class TooLong extends SheafError {
   constructor(key: string) {
     super(ErrorCode.Internal, `the read of ${key} is too long to be recorded`)
   }
 }
 
-/** Records the ranges that are read through `store`, at most `bytesMax` bytes together. Refuses further reads. */
+/** Records the ranges that are read through `store`, at most `bytesMax` bytes together. */
 export class Recorder {
   readonly pieces: FilePiece[] = []
   readonly store: BlobStore
@@ -92,6 +92,17 @@ export class Recorder {
       },
       readInto: (key, offset, target, signal) => this.#read(store, key, [{ offset, target }], signal),
       readRanges: (key, ranges, signal) => this.#read(store, key, ranges, signal),
+    }
+  }
+
+  /** Record the reads of `work`. If they are too long, ends the work and forgets its reads. */
+  async record(work: () => unknown): Promise<void> {
+    const before = this.pieces.length
+    try {
+      await work()
+    } catch (error) {
+      if (!(error instanceof TooLong)) throw error
+      for (const { bytes } of this.pieces.splice(before)) this.#left += bytes.length
     }
   }
 

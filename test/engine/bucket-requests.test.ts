@@ -2,6 +2,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { seededRandom } from '../../bench/random.js'
 import { connect, type Table } from '../../src/index.js'
+import { systemClock } from '../../src/primitives/clock.js'
 import { BucketStore } from '../support/bucket-store.js'
 import { failure } from '../support/failure.js'
 
@@ -314,4 +315,35 @@ describe('a query in a root of which this process does not have the newest state
     })
     await reader.close()
   })
+})
+
+test('with maxStalenessMs, a query uses the state of the last look for that long, and the commits of its connection', async () => {
+  const store = new BucketStore()
+  const { ns, table } = await trimmedRoot(store)
+  let moved = 0
+  const clock = { ...systemClock, elapsed: () => systemClock.elapsed() + moved }
+  const reader = await connect('bucket', {
+    store,
+    clock,
+    maxStalenessMs: 600_000,
+    maintenance: { compact: false },
+  })
+  const rows = async () => (await reader.table('t').query().toArray()).length
+  const counted = async () => reader.table('t').countRows('id >= 0')
+  // An opening does not tell when its slots were read, so the first query looks.
+  expect([await rows(), await counted()]).toEqual([7, 7])
+  await table.add([{ id: 7 }])
+  store.reset()
+  expect([await rows(), await counted()]).toEqual([7, 7])
+  expect(store.calls.size).toBe(0)
+  await reader.table('t').add([{ id: 8 }])
+  store.reset()
+  expect([await rows(), await counted()]).toEqual([9, 9])
+  expect(store.calls.size).toBe(0)
+  await table.add([{ id: 9 }])
+  moved = 600_001
+  expect([await rows(), await counted()]).toEqual([10, 10])
+  await ns.close()
+  await reader.close()
+  expect(await failure(connect('memory://', { maxStalenessMs: -1 }))).toMatchObject({ code: 13 })
 })
