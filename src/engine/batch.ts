@@ -287,9 +287,18 @@ async function withOperationIndex<T>(field: string | null, index: number, run: (
   }
 }
 
-/** Return an error with the index of its operation in the message. Other errors are returned unchanged. */
+/**
+ * Return an error with the index of its operation in the message and the given error as its cause. Errors of other classes are
+ * returned unchanged.
+ */
 function atOperation(field: string | null, index: number, error: unknown): unknown {
   if (!(error instanceof SheafError) || field === null) return error
-  const { code, status, kind, hint, at, cause } = error
-  return new SheafError(code, `${field}[${index}]: ${error.message}`, { status, kind, hint, at, cause })
+  const { code, status, kind, hint, at } = error
+  return new SheafError(code, `${field}[${index}]: ${error.message}`, {
+    status,
+    kind,
+    hint,
+    at,
+    cause: error,
+  })
 }

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { connect, ErrorCode, type Namespace, SheafError } from '../../src/index.js'
 import type { Operations } from '../../src/protocol/calls.js'
+import { Ambiguous } from '../../src/storage/blob-store.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { failure } from '../support/failure.js'
 import { commitPast, folderOf, manifestOf, requestOf, stage } from '../support/lance.js'
@@ -336,6 +337,25 @@ describe('a batch has its slot before its final names', () => {
       ...conflict,
       message: expect.stringMatching(/^entries\[0\]: /),
     })
+  })
+
+  test('a batch that the store refuses fails with the index of the operation, and with the error of the store as a cause', async () => {
+    const first = await stage(disk, location, 1)
+    await ops.createTableVersion({ id, ...requestOf(first) })
+    // The staged manifest could not be deleted, so the next process gives the version its name again.
+    await disk.put(first.key, first.bytes)
+    const refusal = new Ambiguous('the reply was lost')
+    class Refusing extends WrappedStore {
+      protected async around<T>(call: string, _: boolean, run: () => Promise<T>, key: string): Promise<T> {
+        if (call === 'putIfAbsent' && key.includes('/_versions/')) throw refusal
+        return run()
+      }
+    }
+    const { operations } = await open(new Refusing(disk))
+    const entries = [{ id, ...requestOf(await stage(disk, location, 2)) }]
+    const refused = await failure(operations.batchCreateTableVersions({ entries }))
+    expect(refused.message).toBe('entries[0]: the reply was lost')
+    expect(refused.cause).toBe(refusal)
   })
 
   test('versions that the batch made after that are removed with their tags, and their numbers are free', async () => {

@@ -36,6 +36,7 @@ import {
   withAdopted,
   withoutVersions,
   withSameRows,
+  withTransaction,
 } from './model.js'
 import { ProcessClock } from './time.js'
 import { bank, type Call, type Disk, type History, startBalance, Violation } from './world.js'
@@ -61,7 +62,10 @@ interface Place {
 export async function audit(history: History): Promise<void> {
   const { plan, calls, hosts, time, tell } = history
   const { moments, places, adopted } = await replay(history)
-  for (const call of calls) checkCall(call, places.get(call), moments, history, adopted)
+  const committed = new Map(
+    [...places].map(([call, { slot, entry }]) => [formatTransactionId(slot, entry.txn), call]),
+  )
+  for (const call of calls) checkCall(call, places.get(call), moments, { calls, committed, adopted })
   const final = moments.at(-1)!.model
   checkBesides(final, history)
   const clock = new ProcessClock(time)
@@ -159,6 +163,7 @@ async function replay({ plan, disk, calls, callOf, besides, tell }: History) {
       if (adoptions.length === entry.ops.length) {
         tell?.('audit', `slot ${number}, entry ${i}: recorded ${JSON.stringify(entry.ops)}`)
         record()
+        model = withTransaction(model, formatTransactionId(number, entry.txn))
         moments.push({ slot: number, whole, model })
         continue
       }
@@ -218,8 +223,16 @@ function checkCall(
   call: Call,
   place: Place | undefined,
   moments: readonly Moment[],
-  { calls, callOf }: History,
-  adopted: ReadonlyMap<string, readonly string[]>,
+  {
+    calls,
+    committed,
+    adopted,
+  }: {
+    readonly calls: readonly Call[]
+    /** The calls that stand in the log, by transaction id. */
+    readonly committed: ReadonlyMap<string, Call>
+    readonly adopted: ReadonlyMap<string, readonly string[]>
+  },
 ): void {
   const { outcome, number, ceiling } = call
   switch (outcome.kind) {
@@ -255,7 +268,11 @@ function checkCall(
         const { op } = call
         // Another process may have recorded the manifest, which had its name already.
         const isRecorded = op.kind === 'commitManifest' && adopted.get(named?.txn ?? '')?.includes(op.staging)
-        if (named !== null && isRecorded !== true && !isSentBefore(call, callOf.get(named.txn))) {
+        if (
+          named !== null &&
+          isRecorded !== true &&
+          !isSentBefore(call, committed.get(outcome.transaction!))
+        ) {
           throw new Violation(
             `call ${number} was acknowledged as ${outcome.transaction}, and is not in the log`,
           )

@@ -75,7 +75,7 @@ export function decide(model: Model, op: Op, key?: string, facts: Facts = someFa
     if (!('next' in verdict) || verdict.next === undefined) return verdict
     const { answer, next } = verdict
     const keys = key === undefined ? next.keys : new Map(next.keys).set(key, answer)
-    return { answer, next: { ...next, keys, notes: new Map(next.notes).set(facts.transaction, null) } }
+    return { answer, next: withTransaction({ ...next, keys }, facts.transaction) }
   } catch (error) {
     if (error instanceof Refusal) return { refused: error.code }
     throw error
@@ -460,6 +460,11 @@ export function withAdopted(model: Model, uuid: string, version: number, content
   const adopted = (tables: Model['tables']) =>
     new Map([...tables].map(([id, table]) => [id, withVersion(id, table)]))
   return { ...model, tables: adopted(model.tables), detached: adopted(model.detached) }
+}
+
+/** With a transaction of the log, on which callers can leave notes. */
+export function withTransaction(model: Model, transaction: string): Model {
+  return { ...model, notes: new Map(model.notes).set(transaction, null) }
 }
 
 /** Tables of Lance engines by their uuid, with the number of their newest version and what tells the manifest of each version. */

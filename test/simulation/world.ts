@@ -358,7 +358,7 @@ export class Host {
 
   /** Takes all faults away and opens what has died. */
   async atPeace(): Promise<Namespace> {
-    const opened = await this.#opened
+    const opened = await this.#openRoot()
     const { store } = this.#process
     store.faults = null
     store.fate = null
@@ -395,9 +395,18 @@ export class Host {
     this.#process.die()
   }
 
+  /** The root as the living process has it open. While a caller waits for one, another caller may close it. */
+  async #openRoot(): Promise<Namespace> {
+    for (;;) {
+      const opened = this.#opened
+      const ns = await opened
+      if (opened === this.#opened) return ns
+    }
+  }
+
   /** Does something with the root; a process that is brief closes it then, and another one opens it. */
   async #during<T>(work: (ns: Namespace) => Promise<T>): Promise<T> {
-    const ns = await this.#opened
+    const ns = await this.#openRoot()
     this.#busy++
     try {
       return await work(ns)
