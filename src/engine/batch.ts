@@ -10,7 +10,6 @@ import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import type { StagedManifest } from '../manifest/lance-manifests.js'
 import type { Handler, HandlerOptions } from '../protocol/calls.js'
 import { idText } from '../protocol/identifiers.js'
-import { parseManifestName } from '../protocol/manifest-name.js'
 import type { BatchOperation, BatchResult, CreateVersionRequest } from '../protocol/version-shapes.js'
 import { commit, commitOptimistically, type Decide, type Decision } from '../root/commit.js'
 import type { Engine } from '../root/engine.js'
@@ -20,7 +19,7 @@ import { checkNamed, current, finaliseEntry } from './lance-versions.js'
 import { checkOtherRoots } from './other-roots.js'
 import { declared, departed } from './tables.js'
 import { withUploadsPinned } from './uploads.js'
-import { checkPreparedOn, deleteVersions, newVersion, prepareVersion } from './versions.js'
+import { checkPreparedOn, deleteVersions, isStaging, newVersion, prepareVersion } from './versions.js'
 
 export const batchCreateTableVersions: Handler<Engine, 'batchCreateTableVersions'> = (
   engine,
@@ -254,7 +253,7 @@ function stagedFor(
   { table, staged }: Prepared,
 ): StagedManifest | null {
   if (table?.uuid === head.uuid) return staged ?? null
-  if (parseManifestName(manifest_path)?.staging == null) return null
+  if (!isStaging(manifest_path)) return null
   if (table !== undefined) {
     const message = `table ${idText(head.id)} was replaced by another table while its version was being committed`
     throw new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })

@@ -179,7 +179,7 @@ async function createVersion(
   const decide: Decide<Reply<'createTableVersion'>> = (state, at) => {
     const now = findTable(state, id, options.table)
     const { op, record } = newVersion(engine, now, request, staged, at)
-    if (staged !== null) checkPreparedOn(head, now)
+    if (isStaging(request.manifest_path)) checkPreparedOn(head, now)
     return { ops: [op], reply: { version: record, transaction_id: at.transactionId } }
   }
   if (staged === null) return (await commit(engine, decide, options)).reply
@@ -297,12 +297,16 @@ export async function prepareVersion(
   { version, manifest_path, manifest_size }: CreateVersionRequest,
   signal: AbortSignal | undefined,
 ): Promise<StagedManifest | null> {
-  const isStaging = parseManifestName(manifest_path)?.staging != null
-  if (!isStaging || head.kind === 'pointer' || head.kind === 'sheaf') return null
+  if (!isStaging(manifest_path) || head.kind === 'pointer' || head.kind === 'sheaf') return null
   if (!isUnused(head, version)) return unreadManifest(manifest_path)
   const staged = await engine.versions.lance.staged(head, version, manifest_path, manifest_size, signal)
   await checkScheme(engine, head, staged, signal)
   return staged
+}
+
+/** Return whether a path has the name of a staged manifest. */
+export function isStaging(path: string): boolean {
+  return parseManifestName(path)?.staging != null
 }
 
 /** Check that all manifests of a table have names of the same scheme (rule A-129). */

@@ -252,6 +252,33 @@ describe('a single version has its final name before its slot', () => {
     expect(await versionsOf()).toEqual([1])
   })
 
+  test('whose table was of Sheaf, and is replaced by a declared table meanwhile, is refused', async () => {
+    const named = ['rows']
+    await ns.createTable('rows', [{ id: 1 }])
+    let release = () => {}
+    const released = new Promise<void>(resolve => {
+      release = resolve
+    })
+    class Slow extends WrappedStore {
+      protected async around<T>(call: string, _: boolean, run: () => Promise<T>, key: string): Promise<T> {
+        if (call === 'putIfAbsent' && key.startsWith('_log/')) await released
+        return run()
+      }
+    }
+    const slow = (await open(new Slow(disk))).operations
+    const old = (await slow.describeTable({ id: named })).location!
+    const replacing = slow.batchCommitTables({
+      operations: [{ deregister_table: { id: named } }, { declare_table: { id: named } }],
+    })
+    const refused = failure(slow.createTableVersion({ id: named, ...requestOf(await stage(disk, old, 2)) }))
+    // Nothing is awaited but memory: the version is prepared on the old table by then.
+    await new Promise(resolve => setImmediate(resolve))
+    release()
+    await replacing
+    expect(await refused).toMatchObject({ ...conflict, message: expect.stringContaining('replaced') })
+    expect(await versionsOf(slow, named)).toEqual([])
+  })
+
   test('whose table is dropped meanwhile has an unknown outcome, and comes back with its table', async () => {
     const store = new MeddlingStore(disk)
     const { operations } = await open(store)
