@@ -61,7 +61,7 @@ export class KnownTail {
     this.#blob = file.blob
   }
 
-  /** Open the tail of slot `base`. Returns null if there is no such tail. Throws Internal ("corrupted") if its head is damaged. */
+  /** Open the tail of slot `base`. Returns null if there is no such tail, or no longer. Throws Internal ("corrupted") if its head is damaged. */
   static async open(store: BlobStore, base: number): Promise<KnownTail | null> {
     const key = tailKey(base)
     const blob = store.openInPlace?.(key) ?? null
@@ -70,8 +70,8 @@ export class KnownTail {
       if (size === undefined) return null
       const bytes = new Uint8Array(tailHeadBytes)
       if (size < tailHeadBytes) throw corrupted(`${quote(key)} is cut off`)
-      if (blob === null) await store.readInto(key, 0, bytes)
-      else blob.read(0, bytes)
+      if (blob !== null) blob.read(0, bytes)
+      else if (!(await readIfThere(store, key, 0, bytes))) return null
       const ino = blob?.ino ?? store.peek?.(key)?.ino ?? 0
       return new KnownTail(store, base, decodeTailHead(bytes, base), { size, ino, blob })
     } catch (error) {
@@ -267,19 +267,29 @@ export class KnownTail {
       this.#blob.read(offset, bytes)
       return bytes
     }
-    const { key } = this
-    try {
-      await this.#store.readInto(key, offset, bytes, signal)
-      return bytes
-    } catch (error) {
-      if (signal?.aborted || (await this.#store.stat(key)) !== null) throw error
-      return null
-    }
+    return (await readIfThere(this.#store, this.key, offset, bytes, signal)) ? bytes : null
   }
 
   #damaged() {
     const what = `record ${this.#crcs.length} does not follow the one before it`
     return corrupted(`${quote(this.key)} is damaged: ${what}`)
+  }
+}
+
+/** Read bytes of a file into `target`. Returns false if the file was deleted. */
+async function readIfThere(
+  store: BlobStore,
+  key: string,
+  offset: number,
+  target: Uint8Array,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  try {
+    await store.readInto(key, offset, target, signal)
+    return true
+  } catch (error) {
+    if (signal?.aborted || (await store.stat(key)) !== null) throw error
+    return false
   }
 }
 

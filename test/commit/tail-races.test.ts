@@ -123,6 +123,27 @@ describe('a power loss that undoes the deletion of a tail, but not that of its e
   })
 })
 
+test('a process on another machine that opens the root while a tail is trimmed continues from the checkpoint', async () => {
+  const store = new InPlaceStore()
+  const [a, b] = [await open(store), await open(store)]
+  await commit(a, ...letters(0, 10))
+  await commit(b, 'b0')
+  /** A tail is there when this store is asked for its size, and trimmed before its head is read. */
+  class Remote extends WrappedStore {
+    protected async around<T>(call: string, _: boolean, run: () => Promise<T>, key: string): Promise<T> {
+      if (call === 'readInto' && key === tailKey(4)) {
+        checkpoint.fold = b.committer.fold
+        await b.log.trim(10)
+      }
+      return run()
+    }
+  }
+  const checkpoint: Checkpoint = {}
+  const remote = new Remote(store)
+  delete remote.peek
+  expect(await notesOf(await open(remote, checkpoint))).toEqual([...letters(0, 10), 'b0'])
+})
+
 test('an owner that creates its tail after the log was trimmed past it leaves no tail', async () => {
   const store = new InPlaceStore()
   const checkpoint: Checkpoint = {}
