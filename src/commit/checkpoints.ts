@@ -289,8 +289,13 @@ export class Checkpoints<S> {
 
   /** Return the number of bytes of the items that changed after `before`. */
   async bytesSince(state: S, before: EarlierState<S>, signal?: AbortSignal): Promise<number> {
-    const pieces = await this.#encodeItems(state, before, new Pacer(signal, this.#clock))
-    return pieces.reduce((sum, piece) => sum + piece.length, 0)
+    const pacer = new Pacer(signal, this.#clock)
+    let bytes = 0
+    for (const text of this.#machine.save(state, before)) {
+      if (pacer.due()) await pacer.pause()
+      if (text !== '') bytes += Buffer.byteLength(text) + 1
+    }
+    return bytes
   }
 
   /**

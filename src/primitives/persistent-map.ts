@@ -184,7 +184,16 @@ function* changes<V>(
 ): Generator<readonly [string, V | undefined]> {
   if (before === after) return
   if (before !== null && after !== null && isBranch(before) && isBranch(after)) {
-    for (let place = 0; place < 32; place++) yield* changes(childAt(before, place), childAt(after, place))
+    for (let places = before.bitmap | after.bitmap; places !== 0; places &= places - 1) {
+      const place = 31 - Math.clz32(places & -places)
+      const [a, b] = [childAt(before, place), childAt(after, place)]
+      // Most nodes are shared. A generator for each of them would cost more than the changes.
+      if (a !== b) yield* changes(a, b)
+    }
+    return
+  }
+  if (before !== null && after !== null && isLeaf(before) && isLeaf(after) && before.key === after.key) {
+    if (before.value !== after.value) yield [after.key, after.value]
     return
   }
   const gone = new Map(before === null ? [] : walk(before))
