@@ -109,6 +109,38 @@ describe('with one clock that is days ahead', () => {
   }, 600_000)
 })
 
+describe('with writers that are suspended while versions expire and files are swept', () => {
+  const writer = (suspendedAt: number) =>
+    process(
+      [0, 5, 5, 5, 5, 5].map(pauseMs => action('insert', pauseMs)),
+      { fates: [{ diesAt: 0, lastLands: false, suspendedAt, suspendedMs: 100_000 }] },
+    )
+  const round = (pauseMs: number) => [action('insert', pauseMs), action('maintenance')]
+  const change = (plan: Plan): Plan => ({
+    ...plan,
+    faults: calm,
+    accounts: 0,
+    hasTables: true,
+    hasIndexes: false,
+    areBrief: false,
+    hasTails: false,
+    powerFailsAt: [],
+    ages: now,
+    processes: [
+      // Some of them have written a file, and not yet the slot that names the file.
+      ...[0, 1, 2].map(i => writer(1 + ((3 * plan.seed + i) % 90))),
+      process([0, 15_000, 15_000, 15_000, 15_000].flatMap(round)),
+    ],
+  })
+
+  test('every guarantee holds', () => keepEveryPromise({ change }), 600_000)
+
+  test('files that enter the log below the GC watermark are detected', async () => {
+    vi.spyOn(catalogMachine, 'check').mockImplementation(() => {})
+    expect(await firstViolation({ change })).toMatch(/missing|not there/)
+  }, 600_000)
+})
+
 describe('with a repeated request of a writer after the slot it lost was trimmed', () => {
   // Replaces the namespace, so that it commits each time.
   const busy = Array.from({ length: 6 }, () => [action('createNamespace', 2000, 14), action('maintenance')])

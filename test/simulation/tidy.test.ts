@@ -1,8 +1,6 @@
 /** Worlds in which old versions, files and slots go: everything else stays, whoever is slow, asleep or away meanwhile. */
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { catalogMachine } from '../../src/catalog/apply.js'
 import { BlobLog } from '../../src/commit/blob-log.js'
-import type { Plan } from './draw.js'
 import { simulate } from './simulate.js'
 import { Violation } from './world.js'
 
@@ -14,10 +12,10 @@ test('worlds with maintenance keep every guarantee', async () => {
 describe('the simulation detects', () => {
   afterEach(() => vi.restoreAllMocks())
 
-  /** What the first of the worlds from `first` on that breaks a promise says. */
-  async function firstViolation(first: number, change?: (plan: Plan) => Plan): Promise<string> {
-    for (let seed = first; seed < first + 600; seed++) {
-      const error = await simulate(seed, { tidy: true, ...(change && { change }) }).then(
+  /** What the first world that breaks a promise says. */
+  async function firstViolation(): Promise<string> {
+    for (let seed = 0; seed < 200; seed++) {
+      const error = await simulate(seed, { tidy: true }).then(
         () => null,
         error => error,
       )
@@ -29,15 +27,8 @@ describe('the simulation detects', () => {
     return 'none'
   }
 
-  test('files that enter the log below the GC watermark', async () => {
-    vi.spyOn(catalogMachine, 'check').mockImplementation(() => {})
-    // A process that opens the root for one call has nothing to give up.
-    const change = (plan: Plan): Plan => ({ ...plan, areBrief: false, hasTails: false })
-    expect(await firstViolation(2000, change)).toMatch(/missing|not there/)
-  }, 600_000)
-
   test('a missing check of the slot before', async () => {
     vi.spyOn(BlobLog.prototype, 'has').mockResolvedValue(true)
-    expect(await firstViolation(0)).toMatch(/seed/)
+    expect(await firstViolation()).toMatch(/seed/)
   }, 600_000)
 })
