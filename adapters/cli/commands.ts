@@ -158,6 +158,16 @@ Files are deleted a day after the last reference to them is gone, so a later run
       },
     },
   },
+  doctor: {
+    operands: '<directory>',
+    does: 'Checks whether <directory> can store a root: a bucket such as s3://bucket/prefix, or a local directory. Exits with 1 if not.',
+    more: `The checks write about 2,400 objects in a new folder _check-<id> of <directory>, and delete them.
+SIGINT stops the checks, and deletes the objects. A second SIGINT ends the command at once.
+The environment has the credentials, as for every program with the client of the provider.`,
+    options: {
+      json: { type: 'flag', help: 'print one JSON document' },
+    },
+  },
 } as const satisfies Readonly<Record<string, CommandSpec>>
 
 /** The placeholder for the value of an option in usage texts, by option type. Null: the option takes no value. */

@@ -3,9 +3,10 @@
  * the command before it finished. Results go to standard output, everything else to standard error.
  */
 import { readFileSync } from 'node:fs'
-import { ErrorCode, SheafError } from '../../src/errors.js'
+import { SheafError } from '../../src/errors.js'
 import { type Command, Misuse, readArguments } from './arguments.js'
 import { compactDirectory } from './compact.js'
+import { checkDirectory } from './doctor.js'
 import { inspectDirectory } from './inspect.js'
 import { serveDirectory } from './serve.js'
 import { Stopped } from './stopping.js'
@@ -30,6 +31,8 @@ async function run(command: Command): Promise<void> {
       return verifyDirectory(command)
     case 'compact':
       return compactDirectory(command)
+    case 'doctor':
+      return checkDirectory(command)
   }
 }
 
@@ -48,8 +51,8 @@ function fail(cause: unknown): void {
     console.error(`sheaf: ${cause.message}`)
     process.exitCode = cause.exitCode
   } else if (cause instanceof SheafError) {
-    // Leave out the hint for a missing directory, because it is about the function `connect`, not about this program.
-    const hint = cause.code === ErrorCode.NamespaceNotFound ? undefined : cause.hint
+    // Leave out hints about functions of the library, which this program has no options for.
+    const hint = /create: true|createNamespace/.test(cause.hint ?? '') ? undefined : cause.hint
     console.error(`sheaf: ${cause.message}${hint === undefined ? '' : ` (${hint})`}`)
   } else console.error(cause)
 }

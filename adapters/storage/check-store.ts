@@ -1,18 +1,27 @@
 /** Checks whether a blob store keeps its guarantees, and measures how long its calls take. */
 import { invalidInput, quote } from '../../src/errors.js'
-import { type Clock, systemClock } from '../../src/primitives/clock.js'
-import { inParallel } from '../../src/primitives/in-parallel.js'
+import { systemClock } from '../../src/primitives/clock.js'
 import { refuseMore } from '../../src/protocol/arguments.js'
 import { signalShape } from '../../src/protocol/calls.js'
 import { parse } from '../../src/protocol/parse.js'
-import { integer, options as shape } from '../../src/protocol/shape.js'
+import { callback, integer, options as shape } from '../../src/protocol/shape.js'
 import type { BlobStore } from '../../src/storage/blob-store.js'
-import { isKey } from '../../src/storage/key.js'
+import { recordWrites } from './recording-store.js'
 import { type CheckSizes, storeChecks } from './store-checks.js'
+import { type CallLatency, timeCalls } from './time-calls.js'
 
 /** Options of `checkStore`. */
 export interface CheckStoreOptions extends Partial<CheckSizes> {
-  /** Signal that stops the checks. `checkStore` then rejects with `signal.reason`, and may leave blobs behind. */
+  /** Number of calls of each method that are timed. */
+  readonly calls?: number | undefined
+  /** Called at the start of each check, with its name. Must not throw. */
+  readonly onStart?: ((name: string) => void) | undefined
+  /** Called at the end of each check. Must not throw. */
+  readonly onResult?: ((result: StoreCheckResult) => void) | undefined
+  /**
+   * Signal that stops the checks. `checkStore` then waits for the calls that have begun, deletes the blobs that it wrote,
+   * and rejects with `signal.reason`.
+   */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -20,6 +29,8 @@ export interface CheckStoreOptions extends Partial<CheckSizes> {
 export interface StoreCheckResult {
   /** The guarantee, as a sentence. */
   readonly name: string
+  /** What can happen to a root on a store that breaks the guarantee. */
+  readonly risk: string
   readonly passed: boolean
   /** The reason why the check failed. Undefined if it passed. */
   readonly error: unknown
@@ -27,47 +38,42 @@ export interface StoreCheckResult {
   readonly ms: number
 }
 
-/** Durations of the calls of one method, in milliseconds. Calls that failed are included. */
-export interface CallLatency {
-  readonly calls: number
-  readonly p50: number
-  readonly p90: number
-  readonly p99: number
-  readonly max: number
-}
-
 /** The result of `checkStore`. */
 export interface StoreReport {
   /** Whether all checks passed. */
   readonly passed: boolean
   readonly checks: readonly StoreCheckResult[]
-  /** Latency by the name of the method, for example `putIfAbsent`. Races make many concurrent calls. */
+  /**
+   * Latency of calls that are made one after the other, with blobs of 1 KiB: `put` (a conditional put), `get`, `getRange`
+   * (512 bytes) and `list` (one key). Empty if one of the calls failed.
+   */
   readonly latencies: Readonly<Record<string, CallLatency>>
 }
 
 const defaults: CheckSizes = { races: 50, writers: 20, listed: 1100, streamed: 20_000_003 }
-const deletesAtOnce = 16
+const callsDefault = 100
+
+type Guarantee = Pick<StoreCheckResult, 'name' | 'risk'>
+
+const timing: Guarantee = {
+  name: 'calls that are made one after the other succeed',
+  risk: 'calls may fail now and then',
+}
+const deletion: Guarantee = {
+  name: 'the blobs that the checks wrote can be deleted',
+  risk: 'garbage collection fails, so the root only grows',
+}
 
 const checkStoreShape = shape<CheckStoreOptions>()({
   races: integer(1),
   writers: integer(1),
   listed: integer(1),
   streamed: integer(1),
+  calls: integer(1),
+  onStart: callback<(name: string) => void>(),
+  onResult: callback<(result: StoreCheckResult) => void>(),
   signal: signalShape,
 })
-
-/** The methods whose calls are measured. */
-const measured = [
-  'get',
-  'getRange',
-  'readInto',
-  'readRanges',
-  'put',
-  'putStream',
-  'putIfAbsent',
-  'stat',
-  'delete',
-]
 
 /**
  * Check whether a store keeps the guarantees of `BlobStore`, for example before an application uses a bucket of a new
@@ -89,66 +95,44 @@ export async function checkStore(
   refuseMore('checkStore', 2, more)
   if (typeof store?.putIfAbsent !== 'function')
     throw invalidInput(`store must have the methods of BlobStore, got ${quote(store)}`)
-  const { signal, ...sizes } = parse(checkStoreShape, options, 'checkStore')
+  const {
+    signal,
+    calls = callsDefault,
+    onStart,
+    onResult,
+    ...sizes
+  } = parse(checkStoreShape, options, 'checkStore')
   const clock = systemClock
   const root = `_check-${clock.uuid()}/`
-  const calls: Calls = { samples: new Map(), written: new Set() }
-  const observed = observedStore(store, clock, calls)
+  const { store: recorded, deleteAll } = recordWrites(store, signal)
   const checks: StoreCheckResult[] = []
-  const check = async (name: string, run: () => Promise<unknown>) => {
-    signal?.throwIfAborted()
+  const isStopped = () => signal?.aborted === true
+  const check = async (guarantee: Guarantee, run: () => Promise<void>) => {
+    if (isStopped() && guarantee !== deletion) return
+    const { name, risk } = guarantee
+    onStart?.(name)
     const started = clock.elapsed()
     const failure = await run().then(
       () => null,
       (error: unknown) => ({ error }),
     )
-    checks.push({ name, passed: failure === null, error: failure?.error, ms: clock.elapsed() - started })
+    // A check that was stopped has no result.
+    if (isStopped() && guarantee !== deletion) return
+    const ms = clock.elapsed() - started
+    const result = { name, risk, passed: failure === null, error: failure?.error, ms }
+    checks.push(result)
+    onResult?.(result)
   }
-  for (const [i, { name, run }] of storeChecks.entries()) {
-    await check(name, () => run({ ...defaults, ...sizes, store: observed, prefix: `${root}${i}/` }))
+  for (const [i, each] of storeChecks.entries()) {
+    const scope = { ...defaults, ...sizes, store: recorded, prefix: `${root}${i}/` }
+    await check(each, () => each.run(scope))
   }
-  // Do not list the keys, because the listings of the store may be wrong.
-  await check('the blobs that the checks wrote can be deleted', () =>
-    inParallel([...calls.written], deletesAtOnce, key => store.delete(key, signal)),
-  )
-  signal?.throwIfAborted()
-  const latencies = Object.fromEntries([...calls.samples].map(([name, each]) => [name, latencyOf(each)]))
-  return { passed: checks.every(each => each.passed), checks, latencies }
-}
-
-/** The calls of a store that the checks made. */
-interface Calls {
-  /** By the name of a method: the durations of its calls in milliseconds. */
-  readonly samples: Map<string, number[]>
-  /** Valid keys that the checks may have written. */
-  readonly written: Set<string>
-}
-
-/** Return a store that records the calls of the measured methods. */
-function observedStore(store: BlobStore, clock: Clock, { samples, written }: Calls): BlobStore {
-  return new Proxy(store, {
-    get(target, property) {
-      const name = String(property)
-      const member: unknown = Reflect.get(target, property)
-      if (typeof member !== 'function') return member
-      if (!measured.includes(name)) return member.bind(target)
-      return async (key: string, ...args: unknown[]) => {
-        if (name.startsWith('put') && isKey(key)) written.add(key)
-        const started = clock.elapsed()
-        try {
-          return await member.call(target, key, ...args)
-        } finally {
-          const known = samples.get(name) ?? []
-          known.push(clock.elapsed() - started)
-          samples.set(name, known)
-        }
-      }
-    },
+  let latencies: StoreReport['latencies'] = {}
+  await check(timing, async () => {
+    latencies = await timeCalls(recorded, `${root}timed/`, calls, clock)
   })
-}
-
-function latencyOf(samples: readonly number[]): CallLatency {
-  const sorted = samples.toSorted((a, b) => a - b)
-  const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1]!
-  return { calls: sorted.length, p50: at(0.5), p90: at(0.9), p99: at(0.99), max: at(1) }
+  // Also after the signal has aborted.
+  await check(deletion, deleteAll)
+  signal?.throwIfAborted()
+  return { passed: checks.every(each => each.passed), checks, latencies }
 }

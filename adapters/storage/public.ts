@@ -11,10 +11,10 @@ export {
 } from '../../src/storage/blob-store.js'
 export type { Processes } from '../../src/storage/processes.js'
 export {
-  type CallLatency,
   type CheckStoreOptions,
   checkStore,
   type StoreCheckResult,
   type StoreReport,
 } from './check-store.js'
 export type { CheckSizes } from './store-checks.js'
+export type { CallLatency } from './time-calls.js'

@@ -29,6 +29,8 @@ interface CheckScope extends CheckSizes {
 interface StoreCheck {
   /** The guarantee, as a sentence. */
   readonly name: string
+  /** What can happen to a root if the store breaks the guarantee, as a clause. */
+  readonly risk: string
   /** Throw if the store breaks the guarantee. */
   readonly run: (scope: CheckScope) => Promise<void>
 }
@@ -71,7 +73,7 @@ async function keysOf({ store, prefix }: CheckScope, below = '', after?: string)
   return found
 }
 
-const checks: Readonly<Record<string, (scope: CheckScope) => Promise<void>>> = {
+const checks = {
   async 'a blob is read back as soon as it is written, and no other key exists'({ store, prefix }) {
     for (const text of ['hello', '', 'a blob that is longer']) {
       const key = `${prefix}a/b/c${text.length}`
@@ -81,15 +83,6 @@ const checks: Readonly<Record<string, (scope: CheckScope) => Promise<void>>> = {
     for (const absent of ['a', 'a/b', 'a/b/c5/d', 'a/b/d', 'x/y']) {
       expectEqual(await store.get(`${prefix}${absent}`), null, `get of ${absent}, which was not written`)
     }
-  },
-
-  async 'a name can be put once'({ store, prefix }) {
-    const key = `${prefix}k`
-    await store.put(key, encode('first'))
-    const again = 'already exists'
-    await expectError(() => store.put(key, encode('second')), ErrorCode.Internal, again, 'second put')
-    await expectError(() => store.putStream(key, [encode('third')]), ErrorCode.Internal, again, 'putStream')
-    expectEqual(decode(await store.get(key)), 'first', 'get after refused puts')
   },
 
   async 'a second conditional put is refused'({ store, prefix }) {
@@ -109,6 +102,15 @@ const checks: Readonly<Record<string, (scope: CheckScope) => Promise<void>>> = {
       expectEqual(winners.length, 1, `winners of race ${race}`)
       expectEqual(decode(await store.get(key)), winners[0], `get after race ${race}`)
     }
+  },
+
+  async 'a name can be put once'({ store, prefix }) {
+    const key = `${prefix}k`
+    await store.put(key, encode('first'))
+    const again = 'already exists'
+    await expectError(() => store.put(key, encode('second')), ErrorCode.Internal, again, 'second put')
+    await expectError(() => store.putStream(key, [encode('third')]), ErrorCode.Internal, again, 'putStream')
+    expectEqual(decode(await store.get(key)), 'first', 'get after refused puts')
   },
 
   async 'ranges are exact, and a range past the end is an error'({ store, prefix }) {
@@ -325,7 +327,33 @@ const checks: Readonly<Record<string, (scope: CheckScope) => Promise<void>>> = {
         await expectError(call, InvalidInput, 'is not a valid key', `a call with the key ${quote(key)}`)
     }
   },
+} satisfies Readonly<Record<string, (scope: CheckScope) => Promise<void>>>
+
+const wrongRows = 'queries may return wrong rows'
+const lostCommit = 'two processes may write the same commit, and one of the commits is lost'
+
+const risks: Readonly<Record<keyof typeof checks, string>> = {
+  'a blob is read back as soon as it is written, and no other key exists':
+    'a process may not see commits that have succeeded',
+  'a second conditional put is refused': lostCommit,
+  'of several writers that race for a name one wins, and its bytes are there': lostCommit,
+  'a name can be put once': 'a file of a table may be replaced',
+  'ranges are exact, and a range past the end is an error': wrongRows,
+  'several ranges are read at once, small and large, in any order': wrongRows,
+  'stat tells the size and the time, or null': 'garbage collection may delete files too early',
+  'a listing is in byte order, from a prefix, after a key':
+    'a process may not find the newest commit when it opens the root',
+  'a long listing has every key once, and the sizes':
+    'a process may not find the newest commit when it opens the root',
+  'a deleted blob is gone, and may be deleted again': 'garbage collection fails, so the root only grows',
+  'a stream becomes one blob': 'large files may be damaged',
+  'a stream that fails leaves nothing, and its error is returned':
+    'a write that was interrupted may leave an incomplete file',
+  'an aborted call rejects with the reason': 'calls cannot be stopped',
+  'a key that is not valid is refused': 'files outside of the root may be replaced',
 }
 
-/** The checks, in the order in which `checkStore` runs them. */
-export const storeChecks: readonly StoreCheck[] = Object.entries(checks).map(([name, run]) => ({ name, run }))
+/** The checks, in the order in which `checkStore` runs them: first those whose failure is the worst. */
+export const storeChecks: readonly StoreCheck[] = Object.entries(checks).map(([name, run]) => {
+  return { name, risk: risks[name as keyof typeof checks], run }
+})

@@ -1,7 +1,7 @@
 /** The built program, as a user runs it. */
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -199,6 +199,65 @@ describe('sheaf verify', () => {
       stdout: expect.stringContaining('slot _log/'),
     })
     expect(run('verify', freshRoot())).toMatchObject({ status: 1, stdout: '' })
+  })
+})
+
+describe('sheaf doctor', () => {
+  test('checks a directory, says that it is fit, and leaves nothing behind', () => {
+    const root = freshRoot()
+    mkdirSync(root)
+    const { status, stdout, stderr } = run('doctor', root)
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    const lines = stdout.trimEnd().split('\n')
+    expect(lines.filter(line => line.startsWith('passed  ')).length).toBeGreaterThan(10)
+    expect(stdout).toMatch(/^ {2}put( +\d+\.\d+){4}$/m)
+    expect(lines.at(-1)).toBe(`${root} is fit for a root.`)
+    expect(readdirSync(root)).toEqual([])
+    const json = run('doctor', root, '--json')
+    expect(json).toMatchObject({ status: 0, stderr: '' })
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      path: root,
+      fit: true,
+      verdict: lines.at(-1),
+      checks: expect.arrayContaining([
+        {
+          name: 'a second conditional put is refused',
+          risk: expect.stringContaining('commit'),
+          passed: true,
+          ms: expect.any(Number),
+          error: null,
+        },
+      ]),
+      latencies: { put: { calls: 100, p50: expect.any(Number) }, get: {}, getRange: {}, list: {} },
+    })
+    expect(readdirSync(root)).toEqual([])
+  })
+
+  test('SIGINT stops it, and it leaves nothing behind', async () => {
+    const root = freshRoot()
+    mkdirSync(root)
+    const child = spawn(process.execPath, [program, 'doctor', root])
+    children.push(child)
+    const exit = once(child, 'exit')
+    await once(createInterface(child.stdout), 'line')
+    child.kill('SIGINT')
+    expect(await exit).toEqual([130, null])
+    expect(readdirSync(root)).toEqual([])
+  })
+
+  test.each([
+    ['s3://bucket/prefix', 1, '(npm install @aws-sdk/client-s3)\n'],
+    ['az://container', 1, '(npm install @azure/storage-blob@12.32)\n'],
+    ['gs://bucket', 1, '(npm install @google-cloud/storage@7)\n'],
+    ['s3:///prefix', 1, 'names no bucket'],
+    ['https://host/bucket', 1, 'use connectHttp'],
+    ['./no/such/directory', 1, 'there is no directory "./no/such/directory"\n'],
+    ['memory://', 2, 'doctor needs a directory or a bucket, not memory://\n'],
+  ])('%s exits with %i, and says what to do', (directory, status, text) => {
+    const result = run('doctor', directory)
+    expect([result.status, result.stdout]).toEqual([status, ''])
+    expect(result.stderr).toContain(text)
+    expect(result.stderr).not.toContain('    at ')
   })
 })
 
