@@ -132,20 +132,28 @@ function describeFit(name: string, network: string | null): string {
   return `${name} is fit for a root that only one machine uses, because it is on ${network}: a read may miss what other machines committed in the last minute.`
 }
 
-/** Say why a store is not fit, by the worst check that failed, and what to do. */
+/**
+ * Say why a store is not fit, by the worst check that failed, and what to do. A broken guarantee is worse than a call that
+ * failed.
+ */
 function describeUnfit(name: string, failed: readonly StoreCheckResult[]): string {
   const errors = failed.flatMap(({ error }) => withCauses(error))
+  const broken = failed.find(({ error }) => !withCauses(error).some(({ code }) => isOfCall(code)))
+  if (broken !== undefined) {
+    const hint = withCauses(broken.error).find(error => error.hint !== undefined)?.hint
+    return `${name} is not fit, because it breaks the guarantee ${quote(broken.name)}, so ${broken.risk}: ${hint ?? 'use another server, or a newer version of this server'}.`
+  }
   const denied = errors.find(({ code }) => code === ErrorCode.PermissionDenied)
   if (denied !== undefined) {
     return `${name} is not fit, because the credentials lack a permission (${denied.message}): allow them to read, write, list and delete objects, and run sheaf doctor again.`
   }
-  const silent = errors.find(({ code }) => code === ErrorCode.ServiceUnavailable)
-  if (silent !== undefined) {
-    return `${name} is not fit now, because some calls failed (${silent.message}): check the network and the state of the service, and run sheaf doctor again.`
-  }
-  const { name: guarantee, risk } = failed[0]!
-  const hint = errors.find(error => error.hint !== undefined)?.hint
-  return `${name} is not fit, because it breaks the guarantee ${quote(guarantee)}, so ${risk}: ${hint ?? 'use another server, or a newer version of this server'}.`
+  const { message } = errors.find(({ code }) => isOfCall(code))!
+  return `${name} is not fit now, because some calls failed (${message}): check the network and the state of the service, and run sheaf doctor again.`
+}
+
+/** Return whether an error says that a call failed, and nothing about the guarantees of the store. */
+function isOfCall(code: ErrorCode): boolean {
+  return code === ErrorCode.PermissionDenied || code === ErrorCode.ServiceUnavailable
 }
 
 /** Return an error and its causes, as far as they are errors of Sheaf. */

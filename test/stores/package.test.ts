@@ -1,15 +1,22 @@
 /** The packed package with the clients, imported, required and in a bundle. */
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import { rolldown } from 'rolldown'
+import S3rver from 's3rver'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { installPacked } from '../peers/packed.mjs'
-import { providers } from './providers.js'
+import { bucketName, providers } from './providers.js'
 import { Server } from './server.js'
 
 const here = resolve('test/stores')
+const minio = providers.find(({ name }) => name === 'MinIO')!
+/** The program `sheaf` of the packed package. */
+const command = join(here, 'node_modules', 'sheaf', 'dist', 'lib', 'cli.js')
 const programs = join(here, 'node_modules', '.programs')
 
 /** Connects twice, and prints the number of rows. */
@@ -70,6 +77,82 @@ describe.each(providers.filter(each => each.program !== null))('the package with
     const printed = runProgram('environment.mjs', code, provider.environment!(server.url))
     expect(printed).toBe('3\ntrue InvalidInput\n')
   })
+})
+
+describe.runIf(minio.program !== null)('sheaf doctor with MinIO', () => {
+  let server: Server
+  const client = () => new S3Client(minio.storage(server.url).config)
+  const keysLeft = async () =>
+    (await client().send(new ListObjectsV2Command({ Bucket: bucketName }))).Contents
+  const doctor = (path: string, environment = {}) => {
+    const env = { ...process.env, ...minio.environment!(server.url), ...environment }
+    return spawnSync(process.execPath, [command, 'doctor', path], { encoding: 'utf8', env })
+  }
+  beforeAll(async () => {
+    server = await Server.start(minio.program!)
+    await minio.createBucket(server.url)
+  })
+  afterAll(() => server?.stop())
+
+  test('says that a bucket is fit, and leaves nothing in it', async () => {
+    const { status, stdout } = doctor(minio.path('checked'))
+    expect(stdout).not.toContain('FAILED')
+    expect(stdout).toMatch(/^ {2}getRange( +\d+\.\d+){4}$/m)
+    expect(stdout).toMatch(/\ns3:\/\/sheaf-test\/checked is fit for a root\.\n$/)
+    expect(status).toBe(0)
+    expect(await keysLeft()).toBeUndefined()
+  })
+
+  test('SIGINT stops it, and nothing is left in the bucket', async () => {
+    const env = { ...process.env, ...minio.environment!(server.url) }
+    const child = spawn(process.execPath, [command, 'doctor', minio.path('stopped')], { env })
+    const exit = once(child, 'exit')
+    let lines = 0
+    // The third check runs now: the races.
+    for await (const _ of createInterface(child.stdout)) if (++lines === 2) child.kill('SIGINT')
+    expect(await exit).toEqual([130, null])
+    expect(await keysLeft()).toBeUndefined()
+  })
+
+  test('errors say what to do', () => {
+    expect(doctor('s3://no-such-bucket/p')).toMatchObject({
+      status: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^sheaf: .*no-such-bucket.*\(create the bucket first/m),
+    })
+    expect(doctor(minio.path('p'), { AWS_SECRET_ACCESS_KEY: 'wrong' })).toMatchObject({
+      status: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^sheaf: .*\(check the credentials/m),
+    })
+  })
+})
+
+test('sheaf doctor says that a server is not fit which accepts a second conditional put', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sheaf-s3rver-'))
+  const configureBuckets = [{ name: 'sheaf-test' }]
+  const server = new S3rver({ port: 0, silent: true, directory: folder, configureBuckets })
+  try {
+    const { port } = await server.run()
+    const environment = {
+      AWS_ENDPOINT_URL: `http://127.0.0.1:${port}`,
+      AWS_ACCESS_KEY_ID: 'S3RVER',
+      AWS_SECRET_ACCESS_KEY: 'S3RVER',
+    }
+    const child = spawn(process.execPath, [command, 'doctor', 's3://sheaf-test/p'], {
+      env: { ...process.env, ...environment },
+    })
+    const exit = once(child, 'exit')
+    const printed = Buffer.concat(await child.stdout.toArray()).toString()
+    expect(printed).toContain('FAILED  a second conditional put is refused')
+    expect(printed).toMatch(
+      / is not fit, because it breaks the guarantee .* one of the commits is lost: use another server/,
+    )
+    expect(await exit).toEqual([1, null])
+  } finally {
+    await server.close()
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test('a bundle without the package says that the option store is needed', async () => {

@@ -23,7 +23,7 @@ export interface Provider {
   /** The path of a root in this bucket. */
   readonly path: (prefix: string) => string
   /** The options `storage` of `connect` for this path. */
-  readonly storage: (url: string) => object
+  readonly storage: (url: string) => { readonly config: object }
   /** The variables of the environment that configure the client. Null if the server cannot be configured so. */
   readonly environment: ((url: string) => Readonly<Record<string, string>>) | null
   readonly open: (url: string, options: { prefix: string; bucket?: string }) => Promise<BlobStore>

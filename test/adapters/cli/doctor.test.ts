@@ -22,6 +22,7 @@ class CarelessStore extends MemoryStore {
   }
 }
 
+/** Fails to write blobs that have no condition. */
 class FailingStore extends MemoryStore {
   readonly #code: ErrorCode
   readonly #hint: string | undefined
@@ -81,6 +82,17 @@ describe('sheaf doctor', () => {
     const { fit, verdict } = await examined(store)
     expect(fit).toBe(false)
     expect(verdict).toMatch(expected)
+  })
+
+  test('a broken guarantee is worse than a call that failed', async () => {
+    class WorseStore extends FailingStore {
+      override async putIfAbsent(key: string, bytes: Uint8Array): Promise<'won' | 'taken'> {
+        await this.delete(key)
+        return super.putIfAbsent(key, bytes)
+      }
+    }
+    const { verdict } = await examined(new WorseStore(ErrorCode.ServiceUnavailable))
+    expect(verdict).toContain('"a second conditional put is refused"')
   })
 
   test('an error of the first call is the error of the command', async () => {
