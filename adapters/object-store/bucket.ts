@@ -40,6 +40,21 @@ export interface ListedPage {
   readonly next: string | undefined
 }
 
+/** An upload that was neither completed nor aborted. */
+export interface OpenUpload {
+  readonly key: string
+  /** The time when the upload began, in milliseconds since 1970, by the clock of the server. */
+  readonly begun: number
+  /** Free the parts. Succeeds if the upload was completed or aborted in the meantime. */
+  abort(attempt: Attempt): Promise<void>
+}
+
+/** Part of a listing of uploads. `next`: identifies the next page; undefined after the last one. */
+export interface UploadsPage {
+  readonly uploads: readonly OpenUpload[]
+  readonly next: object | undefined
+}
+
 /** The upload of an object in parts. The object becomes visible when the upload is completed. */
 export interface Upload {
   /** Send part `number`, which is counted from 0 on. May be repeated after an error. */
@@ -104,6 +119,10 @@ export interface Bucket {
   /** Delete an object. Succeeds if the key is absent. */
   delete(key: string, attempt: Attempt): Promise<void>
   startUpload(key: string, writer: string, attempt: Attempt): Promise<Upload>
+  /**
+   * List the open uploads of keys with a prefix, in any order. Absent if the provider deletes abandoned uploads by itself.
+   */
+  listUploads?(prefix: string, page: UploadsPage['next'], attempt: Attempt): Promise<UploadsPage>
   failureOf(error: unknown): Failure
 }
 

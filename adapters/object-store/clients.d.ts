@@ -55,6 +55,16 @@ declare module '@aws-sdk/client-s3' {
   export const UploadPartCommand: CommandClass<{ readonly ETag?: string }>
   export const CompleteMultipartUploadCommand: CommandClass<object>
   export const AbortMultipartUploadCommand: CommandClass<object>
+  export const ListMultipartUploadsCommand: CommandClass<{
+    readonly Uploads?: readonly {
+      readonly Key?: string
+      readonly UploadId?: string
+      readonly Initiated?: Date
+    }[]
+    readonly IsTruncated?: boolean
+    readonly NextKeyMarker?: string
+    readonly NextUploadIdMarker?: string
+  }>
 }
 
 declare module '@azure/storage-blob' {

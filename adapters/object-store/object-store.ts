@@ -10,7 +10,8 @@
  *   writer was first, and the server refuses all attempts of this write. Otherwise an attempt may still arrive at the
  *   server, so the write throws `Ambiguous`. The content of an object would prove nothing, because two writers may write
  *   the same bytes.
- * - Large streams are uploaded in parts. A stream that fails aborts the upload.
+ * - Large streams are uploaded in parts. A stream that fails aborts the upload. If the process is killed, the upload stays
+ *   open, and garbage collection aborts it (`abortUploads`).
  */
 import { corrupted, ErrorCode, quote, SheafError, unsupported } from '../../src/errors.js'
 import { eachOrAborted, orAborted, whenAborted } from '../../src/primitives/abort.js'
@@ -19,7 +20,7 @@ import { inParallel } from '../../src/primitives/in-parallel.js'
 import { Ambiguous, type BlobInfo, type BlobStore, type ByteRange } from '../../src/storage/blob-store.js'
 import { checkKey, checkPrefix, isKey } from '../../src/storage/key.js'
 import { checkRange } from '../../src/storage/range.js'
-import type { Attempt, Bucket, Failure, FailureKind, ObjectHead, Upload } from './bucket.js'
+import type { Attempt, Bucket, Failure, FailureKind, ObjectHead, Upload, UploadsPage } from './bucket.js'
 import { mergeRanges } from './merge-ranges.js'
 import { type Part, partsOf } from './parts.js'
 
@@ -39,6 +40,8 @@ export const partBytes = 8 * 1024 * 1024
 const bytesPerSecond = 256 * 1024
 /** Maximum number of requests of one `readRanges` that run concurrently. */
 const readsAtOnce = 48
+/** Maximum number of uploads that are aborted concurrently. */
+const abortsAtOnce = 16
 /** The pause before the first repetition of a request is random, at most this long. It doubles with each repetition. */
 const firstPauseMs = 100
 const pauseMsMax = 5000
@@ -60,15 +63,20 @@ const errorOfKind: Partial<Record<FailureKind, { readonly code: ErrorCode; reado
 /** A store of blobs in a bucket. See the head of this file. */
 export class ObjectStore implements BlobStore {
   readonly name: string
+  /** Defined only if the provider keeps the parts of abandoned uploads. */
+  readonly abortUploads?: NonNullable<BlobStore['abortUploads']>
   readonly #bucket: Bucket
   readonly #settings: ObjectStoreSettings
   readonly #clock: Clock
+  /** The keys in the bucket that this store uploads in parts now. */
+  readonly #uploading = new Set<string>()
 
   constructor(bucket: Bucket, settings: ObjectStoreSettings, clock: Clock = systemClock) {
     this.name = `${bucket.name}/${settings.prefix}`
     this.#bucket = bucket
     this.#settings = settings
     this.#clock = clock
+    if (bucket.listUploads !== undefined) this.abortUploads = (...call) => this.#abortUploads(...call)
   }
 
   async get(key: string, signal?: AbortSignal): Promise<Uint8Array | null> {
@@ -226,6 +234,7 @@ export class ObjectStore implements BlobStore {
     const upload = await this.#repeat('write', key, signal, attempt =>
       this.#bucket.startUpload(place, writer, attempt),
     )
+    this.#uploading.add(place)
     try {
       await this.#sendParts(key, upload, first, parts, signal)
       const outcome = await this.#write(key, writer, signal, {
@@ -237,6 +246,8 @@ export class ObjectStore implements BlobStore {
       // If this fails too, the provider frees the parts after the time that its lifecycle rules say.
       await this.#attempt(undefined, 0, attempt => upload.abort(attempt)).catch(() => {})
       throw error
+    } finally {
+      this.#uploading.delete(place)
     }
   }
 
@@ -278,6 +289,31 @@ export class ObjectStore implements BlobStore {
       stopped.abort(error)
       await Promise.allSettled(running)
       throw error
+    }
+  }
+
+  async #abortUploads(prefix: string, before: number, signal?: AbortSignal): Promise<void> {
+    checkPrefix(prefix)
+    const root = this.#settings.prefix
+    let page: UploadsPage['next']
+    try {
+      do {
+        const start = page
+        const { uploads, next } = await this.#repeat('list uploads below', prefix, signal, attempt =>
+          this.#bucket.listUploads!(`${root}${prefix}`, start, attempt),
+        )
+        const abandoned = uploads.filter(({ key, begun }) => begun < before && !this.#uploading.has(key))
+        await inParallel(abandoned, abortsAtOnce, upload =>
+          this.#repeat('abort the upload of', upload.key.slice(root.length), signal, attempt =>
+            upload.abort(attempt),
+          ),
+        )
+        page = next
+      } while (page !== undefined)
+    } catch (error) {
+      // Some servers have no such listing, and some credentials do not allow it. Then the parts stay until a lifecycle
+      // rule of the bucket deletes them.
+      if (!(error instanceof SheafError) || error.code === ErrorCode.ServiceUnavailable) throw error
     }
   }
 

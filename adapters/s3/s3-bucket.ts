@@ -13,6 +13,7 @@ import {
   type ObjectHead,
   type ObjectRange,
   type Upload,
+  type UploadsPage,
   writerField,
 } from '../object-store/bucket.js'
 import { importClient } from '../object-store/options.js'
@@ -170,7 +171,7 @@ class S3Bucket implements Bucket {
   }
 
   async startUpload(key: string, writer: string, attempt: Attempt): Promise<Upload> {
-    const { UploadPartCommand, CompleteMultipartUploadCommand, AbortMultipartUploadCommand } = this.#s3
+    const { UploadPartCommand, CompleteMultipartUploadCommand } = this.#s3
     const started = new this.#s3.CreateMultipartUploadCommand({
       ...this.#object(key),
       Metadata: { [writerField]: writer },
@@ -193,9 +194,42 @@ class S3Bucket implements Bucket {
         })
         await this.#client.send(command, { abortSignal: signal })
       },
-      abort: async ({ signal }) => {
-        await this.#client.send(new AbortMultipartUploadCommand(upload), { abortSignal: signal })
-      },
+      abort: each => this.#abortUpload(key, UploadId!, each),
+    }
+  }
+
+  /** MinIO lists only uploads whose key is the prefix. It aborts abandoned uploads by itself after a day. */
+  async listUploads(prefix: string, page: UploadsPage['next'], attempt: Attempt): Promise<UploadsPage> {
+    const command = new this.#s3.ListMultipartUploadsCommand({
+      Bucket: this.#bucket,
+      Prefix: prefix,
+      ...page,
+    })
+    const {
+      Uploads = [],
+      IsTruncated,
+      NextKeyMarker,
+      NextUploadIdMarker,
+    } = await this.#client.send(command, signalOf(attempt))
+    return {
+      uploads: Uploads.map(({ Key, UploadId, Initiated }) => {
+        return {
+          key: Key!,
+          begun: Initiated!.getTime(),
+          abort: each => this.#abortUpload(Key!, UploadId!, each),
+        }
+      }),
+      next:
+        IsTruncated === true ? { KeyMarker: NextKeyMarker, UploadIdMarker: NextUploadIdMarker } : undefined,
+    }
+  }
+
+  async #abortUpload(key: string, id: string, attempt: Attempt): Promise<void> {
+    const command = new this.#s3.AbortMultipartUploadCommand({ ...this.#object(key), UploadId: id })
+    try {
+      await this.#client.send(command, signalOf(attempt))
+    } catch (error) {
+      if (factsOf(error).code !== 'NoSuchUpload') throw error
     }
   }
 

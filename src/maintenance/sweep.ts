@@ -5,6 +5,8 @@
  *   watermark or later. So if an older file belongs to no version, no later commit can refer to it.
  * - The watermark is the newest slot that is old enough. But it is never newer than a pinned slot, the slot of an open
  *   job, or the slot at which a running write of this process began.
+ * - Parts of uploads that killed processes left in object storage are freed when they are as old as the files that are
+ *   deleted.
  * - Everything that existed at the watermark or later stays readable. So a copy of a live root is complete if copying
  *   takes less time than the age of the watermark (S25).
  */
@@ -78,18 +80,19 @@ export class Sweep implements MaintenanceTask {
   }
 
   async work(thorough: boolean, signal: AbortSignal): Promise<void> {
-    const { committer, log, source, pins, clock, report } = this.#options
+    const { committer, log, source, pins, clock, keepOrphansMs, report } = this.#options
     this.#restsUntil = clock.elapsed() + this.#pauseMs
     const before = await committer.refresh(signal)
     const isRaised = await this.#raiseFloor(signal)
     const { floor } = committer.state.sweep
     if (floor === 0 || (!isRaised && !thorough && floor === before.sweep.floor)) return
+    const newest = (await log.modified(committer.head, signal)) ?? 0
+    await source.store.abortUploads?.('tables/', newest - keepOrphansMs, signal)
     // A process may have pinned a snapshot while the watermark was being raised. So check the pins again.
     if ((await pins.oldest()) < floor) return
     // This state includes the new watermark. So commits after it cannot add older files.
     const state = await committer.refresh(signal)
-    const newest = await log.modified(committer.head, signal)
-    const swept = await sweepFiles(source, state, newest ?? 0, new Pacer(signal, clock))
+    const swept = await sweepFiles(source, state, newest, new Pacer(signal, clock))
     if (swept.files > 0) report({ kind: 'swept', files: swept.files, bytes: swept.bytes })
   }
 

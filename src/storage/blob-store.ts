@@ -135,6 +135,12 @@ export interface BlobStore {
   /** Delete a blob. Deleting an absent key succeeds. */
   delete(key: string, signal?: AbortSignal): Promise<void>
   /**
+   * Free the parts of blobs whose writes ended without a result, because their processes were killed: those of keys that
+   * start with `prefix`, of writes that began before `before` (milliseconds since 1970, by the clock of the store). Does
+   * nothing if the store may not do this. Only in stores that keep such parts until they are told to free them.
+   */
+  abortUploads?(prefix: string, before: number, signal?: AbortSignal): Promise<void>
+  /**
    * Make the names of all blobs in the folder `prefix` durable, including blobs that other processes wrote. Only in
    * stores where a blob can be visible before its name is on disk.
    */

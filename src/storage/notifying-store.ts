@@ -12,6 +12,7 @@ export class NotifyingStore implements BlobStore {
   readonly openInPlace?: (key: string) => BlobInPlace | null
   readonly listKeys?: NonNullable<BlobStore['listKeys']>
   readonly replace?: NonNullable<BlobStore['replace']>
+  readonly abortUploads?: NonNullable<BlobStore['abortUploads']>
   readonly processes?: Processes
   readonly #store: BlobStore
   readonly #onDeleted: (key: string) => void
@@ -25,6 +26,7 @@ export class NotifyingStore implements BlobStore {
     if (store.openInPlace !== undefined) this.openInPlace = key => store.openInPlace!(key)
     if (store.listKeys !== undefined) this.listKeys = (...call) => store.listKeys!(...call)
     if (store.replace !== undefined) this.replace = (...call) => store.replace!(...call)
+    if (store.abortUploads !== undefined) this.abortUploads = (...call) => store.abortUploads!(...call)
     if (store.processes !== undefined) this.processes = store.processes
   }
 

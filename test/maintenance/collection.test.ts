@@ -463,3 +463,27 @@ test('a restored table is readable after the versions in between are forgotten',
   expect(await (await fresh.openTable('t')).query().select(['a']).toArray()).toEqual([{ a: 1 }, { a: 3 }])
   await fresh.close()
 })
+
+test('parts of uploads are freed when they are as old as unreferenced files', async () => {
+  const clock = new SeededClock(1)
+  const store = new MemoryStore('memory://', clock)
+  const calls: [prefix: string, before: number][] = []
+  const inner: BlobStore = Object.assign(store, {
+    async abortUploads(prefix: string, before: number) {
+      calls.push([prefix, before])
+    },
+  })
+  const ns = await connect('memory://', { clock, store: inner, maintenance: { keepOrphansMs: hour } })
+  await ns.createTable('t', [{ a: 1 }])
+  clock.advance(2 * hour)
+  await ns.createNamespace('n')
+  const newest = clock.now()
+  await ns.optimize()
+  expect(calls.length).toBeGreaterThan(0)
+  for (const [prefix, before] of calls) {
+    expect(prefix).toBe('tables/')
+    expect(before).toBeGreaterThan(newest - hour - 1000)
+    expect(before).toBeLessThanOrEqual(clock.now() - hour)
+  }
+  await ns.close()
+})

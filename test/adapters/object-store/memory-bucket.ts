@@ -8,6 +8,7 @@ import type {
   ObjectHead,
   ObjectRange,
   Upload,
+  UploadsPage,
 } from '../../../adapters/object-store/bucket.js'
 
 interface StoredObject {
@@ -44,8 +45,11 @@ export class MemoryBucket implements Bucket {
   readonly requests: string[] = []
   /** Maximum number of parts that were sent concurrently. */
   mostParts = 0
-  /** Uploads that are neither completed nor aborted. */
-  open = 0
+  /** Uploads that are neither completed nor aborted, by their id: the key, and when they began. */
+  readonly uploads = new Map<number, { readonly key: string; readonly begun: number }>()
+  #started = 0
+  /** The time of the server. */
+  now = 1.5e12
   /** Whether the server keeps metadata. */
   keepsMetadata = true
   /** Called for each request. Returns the fault of the request, if it has one. */
@@ -96,14 +100,11 @@ export class MemoryBucket implements Bucket {
   }
 
   async startUpload(key: string, writer: string, attempt: Attempt): Promise<Upload> {
-    await this.#request('startUpload', key, attempt, () => this.open++)
+    const id = this.#started++
+    await this.#request('startUpload', key, attempt, () => this.uploads.set(id, { key, begun: this.now }))
     const parts: Uint8Array[] = []
     let sending = 0
-    let isOpen = true
-    const end = () => {
-      if (isOpen) this.open--
-      isOpen = false
-    }
+    const end = () => void this.uploads.delete(id)
     return {
       part: async (number, bytes, _isLast, each) => {
         this.mostParts = Math.max(this.mostParts, ++sending)
@@ -122,6 +123,20 @@ export class MemoryBucket implements Bucket {
         }),
       abort: each => this.#request('abort', key, each, end),
     }
+  }
+
+  /** List two uploads. */
+  listUploads(prefix: string, page: object | undefined, attempt: Attempt): Promise<UploadsPage> {
+    return this.#request('listUploads', prefix, attempt, () => {
+      const after = (page as { readonly id: number } | undefined)?.id ?? -1
+      const later = [...this.uploads].filter(([id, { key }]) => id > after && key.startsWith(prefix))
+      const uploads = later.slice(0, 2).map(([id, upload]) => {
+        const abort = (each: Attempt) =>
+          this.#request('abort', upload.key, each, () => void this.uploads.delete(id))
+        return { ...upload, abort }
+      })
+      return { uploads, next: later.length > 2 ? { id: later[1]![0] } : undefined }
+    })
   }
 
   failureOf(error: unknown): Failure {

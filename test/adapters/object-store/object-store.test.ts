@@ -200,6 +200,56 @@ describe('a request', () => {
   })
 })
 
+describe('abortUploads', () => {
+  /** Begin an upload as a process does that is killed then. */
+  async function abandon(bucket: MemoryBucket, key: string, begun: number): Promise<void> {
+    bucket.now = begun
+    const signal = new AbortController().signal
+    await bucket.startUpload(key, 'writer', { signal, progress() {} })
+  }
+  const keysOf = (bucket: MemoryBucket) => [...bucket.uploads.values()].map(({ key }) => key)
+
+  test('aborts all uploads below the prefix that began before the time', async () => {
+    const { bucket, store } = open()
+    for (let i = 0; i < 7; i++) await abandon(bucket, `a/b/tables/${i}`, i)
+    await abandon(bucket, 'a/b/other', 0)
+    await abandon(bucket, 'a/tables/1', 0)
+    await store.abortUploads!('tables/', 5)
+    expect(keysOf(bucket)).toEqual(['a/b/tables/5', 'a/b/tables/6', 'a/b/other', 'a/tables/1'])
+  })
+
+  test('keeps the uploads of its own store, however old they are', async () => {
+    const { bucket, store } = open()
+    async function* chunks() {
+      yield new Uint8Array(partBytes + 1)
+      await expect.poll(() => keysOf(bucket)).toEqual(['a/b/k'])
+      await store.abortUploads!('', Number.POSITIVE_INFINITY)
+    }
+    await store.putStream('k', chunks())
+    expect((await store.stat('k'))?.size).toBe(partBytes + 1)
+  })
+
+  test('is repeated if the server is busy, and rejects if this does not help', async () => {
+    const { bucket, store } = open()
+    await abandon(bucket, 'a/b/k', 0)
+    bucket.fault = inTurn('listUploads', fails('busy'))
+    await store.abortUploads!('', 1)
+    expect(keysOf(bucket)).toEqual([])
+    bucket.fault = method => (method === 'listUploads' ? fails('busy') : undefined)
+    await expect(store.abortUploads!('', 1)).rejects.toMatchObject({ name: 'ServiceUnavailable' })
+  })
+
+  test.each(['denied', 'unsupported', 'invalid'] as const)('does nothing if it is %s', async kind => {
+    for (const method of ['listUploads', 'abort']) {
+      const { bucket, store } = open()
+      await abandon(bucket, 'a/b/k', 0)
+      bucket.fault = called => (called === method ? fails(kind) : undefined)
+      await store.abortUploads!('', 1)
+      expect(keysOf(bucket)).toEqual(['a/b/k'])
+    }
+  })
+})
+
 describe('a large stream', () => {
   async function* zeros(size: number) {
     for (let left = size; left > 0; left -= 1_000_003) yield new Uint8Array(Math.min(left, 1_000_003))
@@ -210,7 +260,7 @@ describe('a large stream', () => {
     await store.putStream('k', zeros(6 * partBytes + 1))
     expect((await store.stat('k'))?.size).toBe(6 * partBytes + 1)
     expect(bucket.mostParts).toBe(bucket.partsAtOnce)
-    expect(bucket.open).toBe(0)
+    expect(bucket.uploads.size).toBe(0)
   })
 
   test('is complete if parts fail for a while and the last answer is lost', async () => {
@@ -231,7 +281,7 @@ describe('a large stream', () => {
     const { bucket, store } = open()
     bucket.fault = method => (method === refused ? fails('denied') : undefined)
     await expect(store.putStream('k', zeros(3 * partBytes))).rejects.toMatchObject({ code })
-    expect([bucket.open, bucket.objects.size]).toEqual([0, 0])
+    expect([bucket.uploads.size, bucket.objects.size]).toEqual([0, 0])
   })
 
   test('leaves no open upload if it is aborted', async () => {
@@ -240,7 +290,7 @@ describe('a large stream', () => {
     bucket.fault = method => (method === 'part' ? { hangs: true } : undefined)
     setTimeout(() => controller.abort(new Error('enough')), 20)
     await expect(store.putStream('k', zeros(9 * partBytes), controller.signal)).rejects.toThrow('enough')
-    expect([bucket.open, bucket.objects.size]).toEqual([0, 0])
+    expect([bucket.uploads.size, bucket.objects.size]).toEqual([0, 0])
   })
 })
 
