@@ -41,7 +41,7 @@ export interface ListedPage {
 }
 
 /** An upload that was neither completed nor aborted. */
-export interface OpenUpload {
+interface OpenUpload {
   readonly key: string
   /** The time when the upload began, in milliseconds since 1970, by the clock of the server. */
   readonly begun: number

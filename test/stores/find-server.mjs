@@ -1,4 +1,4 @@
-/** Finds the servers that are Go programs. */
+/** Finds the programs of servers. */
 import { existsSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,6 +10,9 @@ export const goServers = {
   'fake-gcs-server': 'github.com/fsouza/fake-gcs-server@v1.56.1',
   minio: 'github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c',
 }
+
+/** The packages of Debian with the servers of Ceph. */
+export const cephPackages = ['radosgw', 'ceph-mon', 'ceph-osd']
 
 /** Return the path of a program in `.servers/` or on the PATH, or null. */
 export function findServer(name) {

@@ -1,20 +1,20 @@
 /** The packed package with the clients, imported, required and in a bundle. */
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
-import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
+import { ListMultipartUploadsCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import { rolldown } from 'rolldown'
 import S3rver from 's3rver'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { connect } from '../../src/index.js'
 import { installPacked } from '../peers/packed.mjs'
-import { bucketName, providers } from './providers.js'
+import { bucketName, cephProvider, minioProvider as minio, perClient } from './providers.js'
 import { Server } from './server.js'
 
 const here = resolve('test/stores')
-const minio = providers.find(({ name }) => name === 'MinIO')!
 /** The program `sheaf` of the packed package. */
 const command = join(here, 'node_modules', 'sheaf', 'dist', 'lib', 'cli.js')
 const programs = join(here, 'node_modules', '.programs')
@@ -35,6 +35,16 @@ const program = (path: string, storage: object | undefined, imports: string) => 
   }
   main()`
 
+/** Uploads 10 MiB, prints a line, and waits for ever. */
+const uploadProgram = (key: string, config: object) => `
+  import { openS3Store } from 'sheaf/s3'
+  const store = await openS3Store({ bucket: '${bucketName}', prefix: 'root', config: ${JSON.stringify(config)} })
+  await store.putStream('${key}', (async function* () {
+    for (let i = 0; i < 10; i++) yield new Uint8Array(1024 * 1024)
+    setTimeout(() => console.log('uploading'), 1000)
+    await new Promise(() => setInterval(() => {}, 1000))
+  })())`
+
 function runProgram(name: string, code: string, environment = {}): string {
   const path = join(programs, name)
   writeFileSync(path, code)
@@ -52,7 +62,7 @@ beforeAll(() => {
 }, 200_000)
 afterAll(() => rmSync(programs, { recursive: true, force: true }))
 
-describe.each(providers.filter(each => each.program !== null))('the package with $name', provider => {
+describe.each(perClient.filter(each => each.program !== null))('the package with $name', provider => {
   let server: Server
   beforeAll(async () => {
     server = await Server.start(provider.program!)
@@ -127,6 +137,52 @@ describe.runIf(minio.program !== null)('sheaf doctor with MinIO', () => {
     })
   })
 })
+
+// Not with MinIO, which does not list uploads by prefix.
+test.runIf(cephProvider.program !== null)(
+  'garbage collection aborts the upload of a killed process, and keeps a younger one',
+  async () => {
+    const server = await Server.start(cephProvider.program!)
+    const uploading: ChildProcess[] = []
+    try {
+      await cephProvider.createBucket(server.url)
+      const { config } = cephProvider.storage(server.url)
+      const uploads = async () => {
+        const command = new ListMultipartUploadsCommand({ Bucket: bucketName })
+        return ((await new S3Client(config).send(command)).Uploads ?? []).map(({ Key }) => Key)
+      }
+      /** Start a process that uploads an object without end. Resolves after its first part. */
+      const startUpload = async (key: string) => {
+        const path = join(programs, `upload-${uploading.length}.mjs`)
+        writeFileSync(path, uploadProgram(key, config))
+        const child = spawn(process.execPath, [path], { stdio: ['ignore', 'pipe', 'ignore'] })
+        uploading.push(child)
+        await once(child.stdout, 'data')
+        return child
+      }
+      const keepOrphansMs = 3000
+      const ns = await connect(cephProvider.path('root'), {
+        storage: { config },
+        maintenance: { keepOrphansMs },
+      })
+      const table = await ns.createTable('t', [{ id: 0 }])
+      const killed = await startUpload('tables/killed')
+      killed.kill('SIGKILL')
+      expect(await uploads()).toEqual(['root/tables/killed'])
+      // The times of the server are whole seconds.
+      await new Promise(resolve => setTimeout(resolve, keepOrphansMs + 2000))
+      await startUpload('tables/younger')
+      await table.add([{ id: 1 }])
+      await ns.optimize()
+      expect(await uploads()).toEqual(['root/tables/younger'])
+      expect(await table.countRows()).toBe(2)
+      await ns.close()
+    } finally {
+      for (const child of uploading) child.kill('SIGKILL')
+      await server.stop()
+    }
+  },
+)
 
 test('sheaf doctor says that a server is not fit which accepts a second conditional put', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sheaf-s3rver-'))

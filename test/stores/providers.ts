@@ -7,6 +7,7 @@ import { openAzureStore } from '../../adapters/azure/public.js'
 import { openGcsStore } from '../../adapters/gcs/public.js'
 import { openS3Store } from '../../adapters/s3/public.js'
 import type { BlobStore } from '../../src/storage/blob-store.js'
+import { cephProgram } from './ceph.js'
 import { findServer } from './find-server.mjs'
 import type { Program } from './server.js'
 
@@ -45,16 +46,8 @@ const s3Config = (url: string, secretAccessKey = 'secret-of-tests') => ({
   credentials: { accessKeyId: 'tests', secretAccessKey },
 })
 
-const minioProvider: Provider = {
-  name: 'MinIO',
-  program:
-    minio === null
-      ? null
-      : {
-          command: minio,
-          args: (port, folder) => ['server', folder, '--address', `127.0.0.1:${port}`, '--quiet'],
-          env: { MINIO_ROOT_USER: 'tests', MINIO_ROOT_PASSWORD: 'secret-of-tests', MINIO_UPDATE: 'off' },
-        },
+/** Servers with the interface of S3. */
+const s3Provider: Omit<Provider, 'name' | 'program'> = {
   isDurable: true,
   createBucket: async url => {
     await new S3Client(s3Config(url)).send(new CreateBucketCommand({ Bucket: bucketName }))
@@ -74,6 +67,25 @@ const minioProvider: Provider = {
       client: new S3Client({ ...s3Config(url), requestChecksumCalculation: 'WHEN_REQUIRED' }),
     }),
   intruder: url => ({ config: s3Config(url, 'another-secret') }),
+}
+
+export const minioProvider: Provider = {
+  ...s3Provider,
+  name: 'MinIO',
+  program:
+    minio === null
+      ? null
+      : {
+          command: minio,
+          args: (port, folder) => ['server', folder, '--address', `127.0.0.1:${port}`, '--quiet'],
+          env: { MINIO_ROOT_USER: 'tests', MINIO_ROOT_PASSWORD: 'secret-of-tests', MINIO_UPDATE: 'off' },
+        },
+}
+
+export const cephProvider: Provider = {
+  ...s3Provider,
+  name: 'Ceph RadosGW',
+  program: cephProgram('tests', 'secret-of-tests'),
 }
 
 /** The account and the key that Azurite has by default. They are public. */
@@ -155,4 +167,6 @@ const fakeGcsProvider: Provider = {
   intruder: null,
 }
 
-export const providers: readonly Provider[] = [minioProvider, azuriteProvider, fakeGcsProvider]
+/** A server for each client. */
+export const perClient: readonly Provider[] = [minioProvider, azuriteProvider, fakeGcsProvider]
+export const providers: readonly Provider[] = [...perClient, cephProvider]

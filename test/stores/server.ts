@@ -11,6 +11,8 @@ export interface Program {
   readonly command: string
   readonly args: (port: number, folder: string) => readonly string[]
   readonly env?: Readonly<Record<string, string>>
+  /** Start what the server needs, before its first start. Returns a function that stops it. */
+  readonly prepare?: (port: number, folder: string) => Promise<() => Promise<void>>
 }
 
 /** A server in a process of its own, with a port and a folder that it keeps over restarts. */
@@ -19,6 +21,7 @@ export class Server {
   readonly #folder: string
   readonly #program: Program
   #child: ChildProcess | null = null
+  #stopPrepared = async () => {}
 
   private constructor(program: Program, port: number, folder: string) {
     this.#program = program
@@ -29,7 +32,14 @@ export class Server {
   static async start(program: Program): Promise<Server> {
     const folder = mkdtempSync(join(tmpdir(), 'sheaf-server-'))
     const server = new Server(program, await freePort(), folder)
-    await server.run()
+    try {
+      const stop = await program.prepare?.(server.port, folder)
+      if (stop !== undefined) server.#stopPrepared = stop
+      await server.run()
+    } catch (error) {
+      await server.stop()
+      throw error
+    }
     return server
   }
 
@@ -67,6 +77,7 @@ export class Server {
   /** End the process, and delete its folder. */
   async stop(): Promise<void> {
     await this.kill()
+    await this.#stopPrepared()
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
@@ -80,7 +91,7 @@ export class Server {
   }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as { port: number }
