@@ -7,6 +7,7 @@ import { Ambiguous, type BlobStore } from '../../src/storage/blob-store.js'
 import { blobStoreSuite } from '../suites/blob-store.js'
 import { commitLogSuite } from '../suites/commit-log.js'
 import { DroppingProxy } from './dropping-proxy.js'
+import { printLatencies } from './latencies.js'
 import { providers } from './providers.js'
 import { Server } from './server.js'
 
@@ -37,13 +38,7 @@ describe.each(providers.filter(({ program }) => program !== null))('$name', prov
     const { passed, checks, latencies } = await checkStore(await open())
     expect(checks.filter(check => !check.passed)).toEqual([])
     expect(passed).toBe(true)
-    const rounded = Object.entries(latencies).map(([name, { calls, p50, p99 }]) => ({
-      name,
-      calls,
-      p50: Number(p50.toFixed(1)),
-      p99: Number(p99.toFixed(1)),
-    }))
-    console.table(rounded)
+    printLatencies(latencies)
   })
 
   test('a conditional put whose answer is lost reports its outcome', async () => {

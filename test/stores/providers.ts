@@ -50,7 +50,12 @@ const s3Config = (url: string, secretAccessKey = 'secret-of-tests') => ({
 const s3Provider: Omit<Provider, 'name' | 'program'> = {
   isDurable: true,
   createBucket: async url => {
-    await new S3Client(s3Config(url)).send(new CreateBucketCommand({ Bucket: bucketName }))
+    try {
+      await new S3Client(s3Config(url)).send(new CreateBucketCommand({ Bucket: bucketName }))
+    } catch (error) {
+      // The client repeats a request whose answer is an error, although the server has executed the request.
+      if ((error as Error).name !== 'BucketAlreadyOwnedByYou') throw error
+    }
   },
   path: prefix => `s3://${bucketName}/${prefix}`,
   storage: url => ({ config: s3Config(url) }),
