@@ -13,6 +13,7 @@ export interface FilePiece {
 
 /** Return `store` with reads that are answered from `pieces` where they have the bytes. `store` must have `replace`. */
 export function withPieces(store: BlobStore, pieces: readonly FilePiece[]): BlobStore {
+  const { abortUploads } = store
   const known = new Map<string, FilePiece[]>()
   for (const piece of pieces) known.set(piece.key, [...(known.get(piece.key) ?? []), piece])
   const find = (key: string, offset: number, length: number): Uint8Array | null => {
@@ -57,6 +58,7 @@ export function withPieces(store: BlobStore, pieces: readonly FilePiece[]): Blob
     stat: (...call) => store.stat(...call),
     list: (...call) => store.list(...call),
     delete: (...call) => store.delete(...call),
+    ...(abortUploads !== undefined && { abortUploads: (...call) => abortUploads.apply(store, call) }),
   }
 }
 

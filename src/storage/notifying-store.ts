@@ -6,7 +6,7 @@ import type { Processes } from './processes.js'
 /** Wraps a store, and calls `onDeleted` with the key of every deleted blob. */
 export class NotifyingStore implements BlobStore {
   readonly name: string
-  /** Defined only if the wrapped store defines it. The same is true for the next five. */
+  /** Defined only if the wrapped store defines it. The same is true for the next six. */
   readonly peek?: (key: string) => BlobMark | null
   readonly sync?: (prefix: string) => Promise<void>
   readonly openInPlace?: (key: string) => BlobInPlace | null

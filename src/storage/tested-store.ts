@@ -6,6 +6,7 @@ import type { BlobStore } from './blob-store.js'
  * must have `replace`, and no methods that only local stores have.
  */
 export function afterTest(store: BlobStore, test: Promise<void>): BlobStore {
+  const { abortUploads } = store
   // The first write reports the error.
   test.catch(() => {})
   return {
@@ -21,5 +22,8 @@ export function afterTest(store: BlobStore, test: Promise<void>): BlobStore {
     putIfAbsent: (...call) => test.then(() => store.putIfAbsent(...call)),
     replace: (...call) => test.then(() => store.replace!(...call)),
     delete: (...call) => test.then(() => store.delete(...call)),
+    ...(abortUploads !== undefined && {
+      abortUploads: (...call) => test.then(() => abortUploads.apply(store, call)),
+    }),
   }
 }
