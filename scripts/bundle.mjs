@@ -21,6 +21,7 @@ const entries = {
   s3: 'dist/adapters/s3/public.js',
   azure: 'dist/adapters/azure/public.js',
   gcs: 'dist/adapters/gcs/public.js',
+  postgres: 'dist/adapters/postgres/public.js',
   // The worker client loads this entry from its own folder: './engine-worker.js'.
   'engine-worker': 'dist/adapters/worker/engine-worker.js',
   cli: 'dist/adapters/cli/main.js',
@@ -29,10 +30,10 @@ const entries = {
 }
 
 /**
- * Entries with stores. A program that imports one of them opens its store with `index`. So the modules that they share
+ * Entries with stores and logs. A program that imports one of them opens a root with `index`. So the modules that they share
  * with `index` stay in the chunks of `index`, and `index` does not consist of more files because of them.
  */
-const storeEntries = ['storage', 's3', 'azure', 'gcs']
+const storeEntries = ['storage', 's3', 'azure', 'gcs', 'postgres']
 
 /**
  * The programs of threads that build indexes. The code that starts a thread loads its program from the folder of that
@@ -141,6 +142,7 @@ const external = [
   'fzstd',
   'jose',
   'p-queue',
+  'pg',
   're2js',
 ]
 

@@ -44,14 +44,19 @@ export function settingsOf({
 
 /**
  * Import the package of a provider. `load` contains the import. `version`: '', or the version to install with `@` before
- * it, if the newest one does not run on Node 20. Throws `InvalidInput` with the command that installs the package if it
+ * it, if the newest one does not run on Node 20. `user`: the code that needs the package. Throws `InvalidInput` with the command that installs the package if it
  * cannot be loaded.
  */
-export async function importClient<M>(name: string, version: string, load: () => Promise<M>): Promise<M> {
+export async function importClient<M>(
+  name: string,
+  version: string,
+  load: () => Promise<M>,
+  user = 'this store',
+): Promise<M> {
   try {
     return await load()
   } catch (cause) {
-    throw invalidInput(`this store needs the package ${quote(name)}, which cannot be loaded`, {
+    throw invalidInput(`${user} needs the package ${quote(name)}, which cannot be loaded`, {
       hint: `npm install ${name}${version}`,
       cause,
     })

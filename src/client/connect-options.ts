@@ -1,5 +1,6 @@
 /** Options of `connect`. */
 
+import type { ExternalLog } from '../commit/external-log.js'
 import { type CustomTokenizer, tokenizerShape } from '../indexes/text/analysis/analyzer.js'
 import type { Clock } from '../primitives/clock.js'
 import { signalShape } from '../protocol/calls.js'
@@ -23,6 +24,11 @@ export interface ConnectOptions {
    * `prefix`. Default: the client takes its configuration from the environment.
    */
   readonly storage?: object
+  /**
+   * Commit log in a database instead of the files of the root, for example of `openPostgresLog`. Closed together with
+   * the connection, and when `connect` fails. Default: the log is in the files.
+   */
+  readonly log?: ExternalLog
   /**
    * Size of the cache in bytes, for all tables together. Default: a quarter of the machine's memory, at most 1 GiB.
    * With 0, nothing is cached, and every query reads the log again. For scans, 128 MiB or more is recommended, because
@@ -78,6 +84,7 @@ export const connectFields = optionFields<ConnectOptions>()({
   readOnly: boolean,
   store,
   storage: given<object>('an object', isObject),
+  log: given<ExternalLog>('a log', isObject),
   cacheBytes: given<number>('a number of bytes >= 0', value => typeof value === 'number' && value >= 0),
   maxStalenessMs: integer(0),
   buildThreads: integer(1, 64),

@@ -288,15 +288,16 @@ export class Appender<S> {
 }
 
 /**
- * Write slot 0, and return the bytes of slot 0 in the log. Another writer may have written it. Throws
- * ServiceUnavailable if the outcome is unknown after `unknownAfterMs` milliseconds.
+ * Write slot 0, and return the bytes of slot 0 in the log. Another writer may have written it. `root`: the id of the root.
+ * Throws ServiceUnavailable if the outcome is unknown after `unknownAfterMs` milliseconds.
  */
 export async function createGenesis(
   log: CommitLog,
   clock: Clock,
   unknownAfterMs: number,
+  root = clock.uuid(),
 ): Promise<Uint8Array> {
-  const bytes = encodeGenesis({ root: clock.uuid(), format: 1 }, Math.floor(clock.now()))
+  const bytes = encodeGenesis({ root, format: 1 }, Math.floor(clock.now()))
   const deadline = clock.elapsed() + unknownAfterMs
   for (let tries = 0; ; tries++) {
     let ambiguity: unknown = null

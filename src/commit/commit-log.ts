@@ -6,6 +6,11 @@ export interface SlotRun {
   readonly found: (Uint8Array | null)[]
   /** The mark of the last slot's blob, determined before the slot was read; null if unknown. */
   readonly mark: BlobMark | null
+  /**
+   * The checksum of the slot before the run, read at the same moment as the run; null if this slot is missing. Absent:
+   * unknown.
+   */
+  readonly before?: number | null
 }
 
 /**
@@ -51,8 +56,9 @@ export interface CommitLog {
    */
   peek?(slot: number): BlobMark | null
   /**
-   * Return the mark of a slot if it is the last one in the tail of this process. Such an append has also checked that the
-   * slot before it still exists. Otherwise return null. Takes no system call. Absent in logs without tails.
+   * Return the mark of a slot if this process appended it last, and the append has also checked that the slot before it
+   * still exists. Otherwise return null. Takes no system call. In logs with tails, only for slots in the tail of this
+   * process. Absent in logs whose appends do not check this.
    */
   markOfOwn?(slot: number): BlobMark | null
   /** Return whether a slot that was read is in a tail. Absent in logs without tails. */
@@ -63,8 +69,8 @@ export interface CommitLog {
    */
   startsTail?(): boolean
   /**
-   * Return up to `count` slots from `first` on, if these slots are in one tail. Otherwise return null: then `read` returns
-   * them. Absent in logs without tails.
+   * Return up to `count` slots from `first` on in one read, if the log can. Otherwise return null: then `read` returns
+   * them. Absent in logs that read each slot alone.
    */
   readTogether?(first: number, count: number, signal?: AbortSignal): Promise<SlotRun | null>
   /**
@@ -72,8 +78,13 @@ export interface CommitLog {
    * `last` returns, or undefined if it did not list the log. Absent in logs where a read finds such slots.
    */
   settle?(signal?: AbortSignal): Promise<number | undefined>
-  /** Close the files that the log keeps open. */
-  close?(): void
+  /**
+   * Call `onNew` soon after each append of any process, and whenever appends may have been missed. So callers must also
+   * look at the log from time to time. Returns a function that stops the calls. Absent in logs that cannot notify.
+   */
+  watch?(onNew: () => void): () => void
+  /** Close the files or connections that the log keeps open. */
+  close?(): void | Promise<void>
   /**
    * Return the number of the last slot. Lists only the slots after `after` (default -1: all slots), and returns `after`
    * if there are none. Throws Internal ("corrupted") if a file after the last slot is not a slot.

@@ -39,7 +39,7 @@ export interface CommitterOptions<S = unknown> {
 
 export interface OpenOptions<S> extends CommitterOptions<S>, CheckpointOptions<S> {}
 
-const unknownAfterMsDefault = 30_000
+export const unknownAfterMsDefault = 30_000
 
 /** Replays the log, follows it, and commits to it. See the head of this file. */
 export class Committer<S, Op = unknown> {
@@ -202,7 +202,7 @@ export class Committer<S, Op = unknown> {
   async close(): Promise<void> {
     this.#closed = true
     await this.#appender.finish()
-    this.#log.close?.()
+    await this.#log.close?.()
   }
 
   #checkOpen(): void {

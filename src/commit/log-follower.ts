@@ -242,8 +242,10 @@ export class LogFollower<S> implements LogEnd<S> {
       const crc = this.#crc
       // Slots that were read before this call tell nothing about the time.
       const readAt = begun === null ? this.#clock.elapsed() : Number.NEGATIVE_INFINITY
-      const { found, mark } = begun ?? (await readSlots(this.#log, first, window, signal))
-      if (!(await this.isThere(first - 1, crc, signal))) {
+      const { found, mark, before } = begun ?? (await readSlots(this.#log, first, window, signal))
+      // Slots after slot 0 may have been trimmed. `isThere` finds out.
+      const isKnown = before !== undefined && first > 1
+      if (isKnown ? before !== crc : !(await this.isThere(first - 1, crc, signal))) {
         await this.reopen(first - 1)
         continue
       }

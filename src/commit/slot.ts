@@ -22,6 +22,8 @@ const trailerBytes = 24
 const encoder = new TextEncoder()
 const magic = Buffer.from('SHEAFLG1')
 const magicWithTail = Buffer.from('SHEAFLT1')
+/** The need of a slot 0 that is a pointer (commit/external-log.ts). */
+const externalLog = 'external-log'
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** A decoded slot. */
@@ -112,6 +114,30 @@ export function encodeGenesis(genesis: Genesis, ts: number): Uint8Array {
   return encodeFile(JSON.stringify({ f: 1, need: [], ts, genesis }), [], 0, false).bytes
 }
 
+/** The content of a slot 0 that is a pointer (commit/external-log.ts). */
+export interface LogPointer {
+  /** The id of the root. */
+  readonly root: string
+  /** The name of the log, for messages. */
+  readonly log: string
+}
+
+/** Encode a pointer. `ts`: milliseconds since 1970. */
+export function encodePointer({ root, log }: LogPointer, ts: number): Uint8Array {
+  const genesis = { root, format: 1, log }
+  return encodeFile(JSON.stringify({ f: 1, need: [externalLog], ts, genesis }), [], 0, false).bytes
+}
+
+/** Decode a pointer. Returns null if the slot 0 is no pointer. Throws the same errors as `decodeSlot`. */
+export function decodePointer(bytes: Uint8Array): LogPointer | null {
+  const { need, genesis } = decodeFile(bytes, 0).header
+  if (!Array.isArray(need) || !need.includes(externalLog)) return null
+  const { root } = decodeGenesis(bytes, new Set([externalLog])).genesis
+  const { log } = genesis as Record<string, unknown>
+  if (typeof log !== 'string') throw badHeader(0, 'log')
+  return { root, log }
+}
+
 /**
  * Decode slot `number`. Throws Internal ("corrupted") for a slot that is torn, damaged or has another number. Throws
  * Unsupported for a slot that needs a feature that is not in `features`.
@@ -129,6 +155,16 @@ export function decodeSlot(bytes: Uint8Array, number: number, features: Readonly
 export function statedChecksum(bytes: Uint8Array): number | null {
   if (bytes.length < trailerBytes) return null
   return new DataView(bytes.buffer, bytes.byteOffset).getUint32(bytes.length - trailerBytes, true)
+}
+
+/**
+ * Return the checksum of the previous slot that the header of a slot states, without checking the slot. Returns null for
+ * slot 0, and if the bytes are not a slot.
+ */
+export function statedPrevious(bytes: Uint8Array): number | null {
+  const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 4096)).toString('latin1')
+  const [, prev] = /^\{"f":1,"need":\[[^\]]*\],"slot":\d+,"prev":"([0-9a-f]{8})"/.exec(start) ?? []
+  return prev === undefined ? null : Number.parseInt(prev, 16)
 }
 
 /** Return whether later slots may be in a tail of the slot with the bytes `bytes`. */

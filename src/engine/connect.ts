@@ -69,7 +69,7 @@ const importTransaction = lazyImport(() => import('./transaction.js'))
  * - `InvalidInput` if `path` is not a valid path, or if the package for its object storage is not installed;
  * - `PermissionDenied` or `ServiceUnavailable` if the directory or bucket cannot be used;
  * - `Unsupported` if the store accepts a second conditional write to a key;
- * - `Internal` if the log is damaged.
+ * - `Internal` if the log is damaged, or ends before the newest checkpoint.
  *
  * ```js
  * const ns = await connect('./data', { cacheBytes: 512 * 1024 * 1024 })
@@ -91,13 +91,47 @@ export async function connect(
   refuseMore('connect', 2, more)
   const options = parse(connectShape, given, 'connect')
   importReplies.set(replies)
+  const { readOnly = false, clock = systemClock } = options
+  const { engine, tested } = await openRoot(path, options, clock).catch(async error => {
+    await options.log?.close?.()
+    throw error
+  })
+  const operations = bindOperations(engine, readOnly ? readsOnly(readOnlyError) : undefined)
+  const features: LocalFeatures = {
+    snapshot: (call = {}) => takeSnapshot(engine, call),
+    transaction: (work, call = {}) =>
+      engine.running.transactions.run(async () =>
+        (await importTransaction()).runTransaction(engine, work, call),
+      ),
+    watch: (call = {}) => watchRoot(engine, call.signal),
+    async optimize(call = {}) {
+      if (readOnly) throw readOnlyError()
+      await engine.maintenance.finish(call.signal)
+      return { held: engine.held() }
+    },
+    tableAt: (tableLocation, call = {}) => tableAt(engine, tableLocation, call.signal),
+    stats: () => engine.stats(),
+    takesPlainRows: true,
+    verify: (call = {}) => {
+      if (readOnly && call.repair === true) throw readOnlyError()
+      return verifyOpen(engine, call)
+    },
+  }
+  const close = async () => {
+    await engine.close()
+    // The test deletes its object at the end.
+    await tested.catch(() => {})
+  }
+  return new Namespace(operations, close, features, options.int64)
+}
+
+async function openRoot(path: string, options: ConnectOptions, clock: Clock) {
   const {
     create = true,
     readOnly = false,
     cacheBytes = defaultBudget(),
     maxStalenessMs = 0,
     buildThreads = Math.min(4, availableParallelism()),
-    clock = systemClock,
     signal,
   } = options
   const { store, tested } = await openStore(path, options, clock)
@@ -122,37 +156,11 @@ export async function connect(
     functions,
     tokenizers,
     sharing: options.sharing,
+    log: options.log,
   }
   // Prepare the kernels for several threads. Each engine that shares memory runs on its own thread.
   if (options.sharing !== undefined) shareKernels(options.sharing.workerCount)
-  const engine = await OpenedRoot.open(store, settings, signal)
-  const operations = bindOperations(engine, readOnly ? readsOnly(readOnlyError) : undefined)
-  const features: LocalFeatures = {
-    snapshot: (call = {}) => takeSnapshot(engine, call),
-    transaction: (work, call = {}) =>
-      engine.running.transactions.run(async () =>
-        (await importTransaction()).runTransaction(engine, work, call),
-      ),
-    watch: (call = {}) => watchRoot(engine.root, clock, call.signal),
-    async optimize(call = {}) {
-      if (readOnly) throw readOnlyError()
-      await engine.maintenance.finish(call.signal)
-      return { held: engine.held() }
-    },
-    tableAt: (tableLocation, call = {}) => tableAt(engine, tableLocation, call.signal),
-    stats: () => engine.stats(),
-    takesPlainRows: true,
-    verify: (call = {}) => {
-      if (readOnly && call.repair === true) throw readOnlyError()
-      return verifyOpen(engine, call)
-    },
-  }
-  const close = async () => {
-    await engine.close()
-    // The test deletes its object at the end.
-    await tested.catch(() => {})
-  }
-  return new Namespace(operations, close, features, options.int64)
+  return { engine: await OpenedRoot.open(store, settings, signal), tested }
 }
 
 /**

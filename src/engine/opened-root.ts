@@ -5,6 +5,7 @@ import type { MaintenanceEvent } from '../client/maintenance-event.js'
 import type { ResolvedMaintenance } from '../client/maintenance-settings.js'
 import type { Holder } from '../client/optimized.js'
 import type { RootStats } from '../client/stats.js'
+import type { ExternalLog } from '../commit/external-log.js'
 import { announceNewest, hintBytesMax } from '../commit/newest-checkpoint.js'
 import type { SheafError } from '../errors.js'
 import type { CustomTokenizer } from '../indexes/text/analysis/analyzer.js'
@@ -56,6 +57,8 @@ export interface RootOptions {
   readonly sharing?: Sharing | undefined
   /** As in `Engine`. Default 0. */
   readonly maxStalenessMs?: number
+  /** The commit log, if it is not in the store. The root closes it. */
+  readonly log?: ExternalLog | undefined
   /** Number of threads that build one vector index. Default 1. */
   readonly buildThreads?: number
   /** Kinds of jobs in addition to the built-in kinds. Default none. */
@@ -66,6 +69,7 @@ export interface RootOptions {
 export class OpenedRoot implements Engine {
   readonly location: string
   readonly store: BlobStore
+  readonly externalLog: ExternalLog | undefined
   readonly clock: Clock
   readonly root: RootLog['committer']
   readonly versions: Versions
@@ -95,6 +99,7 @@ export class OpenedRoot implements Engine {
     const { committer, slots, history, recent } = log
     this.location = location
     this.store = store
+    this.externalLog = options.log
     this.clock = clock
     this.root = committer
     const lance = new LanceManifests(store, readOnly)
@@ -164,9 +169,9 @@ export class OpenedRoot implements Engine {
       damaged.add(key)
       warn(`${key} is damaged: its content is rebuilt from the log`, error)
     }
-    const log = await RootLog.open(store, { clock, create, readOnly, memory, warn, onDamaged }, signal)
-    const hinted = log.hintedManifests
-    const settings = { readOnly, memory, hinted, onDamaged }
+    const opening = { clock, create, readOnly, log: options.log, memory, warn, onDamaged }
+    const log = await RootLog.open(store, opening, signal)
+    const settings = { readOnly, memory, hinted: log.hintedManifests, onDamaged }
     const layouts = new LayoutStore(log.slots, log.history, log.store, settings)
     return new OpenedRoot(log.store, memory, log, layouts, options)
   }

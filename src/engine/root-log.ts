@@ -6,7 +6,8 @@ import { catalogMachine } from '../catalog/apply.js'
 import type { CatalogCommitter } from '../catalog/log-types.js'
 import type { CatalogState } from '../catalog/state.js'
 import { type Checkpoint, Checkpoints, slotOfCheckpoint } from '../commit/checkpoints.js'
-import { Committer } from '../commit/committer.js'
+import { Committer, unknownAfterMsDefault } from '../commit/committer.js'
+import { type ExternalLog, openExternalLog, refusePointer } from '../commit/external-log.js'
 import { type HintedManifest, type NewestHint, readNewestHint } from '../commit/newest-checkpoint.js'
 import { Packs } from '../commit/packs.js'
 import { SlotMissing } from '../commit/replay-start.js'
@@ -31,6 +32,8 @@ interface RootLogOptions {
   /** Whether to write slot 0 if the log is empty. */
   readonly create: boolean
   readonly readOnly: boolean
+  /** The log, if it is not in the store. */
+  readonly log?: ExternalLog | undefined
   readonly memory: Memory
   readonly warn: Warn
   /** Called for a damaged file whose content is rebuilt from the log. */
@@ -52,7 +55,7 @@ interface LogListener {
 export class RootLog {
   /** The store of the root. In object storage, it has what came with the newest checkpoint. */
   readonly store: BlobStore
-  readonly log: TailedLog
+  readonly log: TailedLog | ExternalLog
   readonly checkpoints: Checkpoints<CatalogState>
   readonly packs: Packs
   readonly slots: Slots
@@ -71,7 +74,7 @@ export class RootLog {
 
   private constructor(
     store: BlobStore,
-    log: TailedLog,
+    log: TailedLog | ExternalLog,
     checkpoints: Checkpoints<CatalogState>,
     opened: Checkpoint<CatalogState> | null,
     { memory, onDamaged }: RootLogOptions,
@@ -97,8 +100,10 @@ export class RootLog {
   /** Open the newest checkpoint and replay the log after it. Throws the errors of `Committer.open`. */
   static async open(base: BlobStore, options: RootLogOptions, signal?: AbortSignal): Promise<RootLog> {
     const { clock, create, readOnly, warn } = options
-    const log = new TailedLog(base, { clock, readOnly })
-    const [hint, first] = await Promise.all([readNewestHint(base, signal), log.read(0, signal)])
+    const [hint, { log, first }] = await Promise.all([
+      readNewestHint(base, signal),
+      openLog(base, options, signal),
+    ])
     const store = hint === null ? base : withPieces(base, hint.pieces)
     const skipped = new Map<string, SheafError>()
     const checkpoints = new Checkpoints(store, catalogMachine, clock, (key, error) => {
@@ -124,9 +129,9 @@ export class RootLog {
       newer: async (after: number) => newest(await readNewestHint(base), after),
       onReopened: (base: unknown) => root.#reopened(base as Checkpoint<CatalogState>),
     }
-    root.#committer = await Committer.open(log, catalogMachine, committing, signal).catch(error => {
+    root.#committer = await Committer.open(log, catalogMachine, committing, signal).catch(async error => {
       const isTrimmed = error instanceof SlotMissing && error.slot === 1 && root.opened === null
-      log.close()
+      await log.close?.()
       throw isTrimmed ? withoutCheckpoint(error, skipped) : error
     })
     checkpoints.belongTo(root.committer.genesis.root)
@@ -168,6 +173,23 @@ export class RootLog {
     if (note !== null) this.packs.adopt(packsOf(note))
     return note
   }
+}
+
+/** Open the log, and read its slot 0. Null: the root does not exist. */
+async function openLog(
+  store: BlobStore,
+  { clock, create, readOnly, log }: RootLogOptions,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly log: TailedLog | ExternalLog; readonly first: Uint8Array | null }> {
+  if (log !== undefined) {
+    const { features } = catalogMachine
+    const opening = { clock, create: create && !readOnly, features, unknownAfterMs: unknownAfterMsDefault }
+    return { log, first: await openExternalLog(store, log, opening, signal) }
+  }
+  const own = new TailedLog(store, { clock, readOnly })
+  const first = await own.read(0, signal)
+  if (first !== null) refusePointer(first, store.name)
+  return { log: own, first }
 }
 
 /**

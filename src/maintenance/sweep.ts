@@ -14,6 +14,7 @@ import type { CatalogCommitted, CatalogCommitter } from '../catalog/log-types.js
 import type { SweepOp } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { Holder } from '../client/optimized.js'
+import type { ExternalLog } from '../commit/external-log.js'
 import type { TailedLog } from '../commit/tailed-log.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
@@ -34,7 +35,7 @@ const pauseMsMax = 6 * 60 * 60 * 1000
 
 interface SweepOptions {
   readonly committer: CatalogCommitter
-  readonly log: TailedLog
+  readonly log: Pick<TailedLog | ExternalLog, 'modified'>
   readonly source: SweepSource
   readonly pins: Pins
   readonly underWay: UnderWay

@@ -14,6 +14,7 @@
 import type { CatalogCommitter } from '../catalog/log-types.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { CheckpointNote, Checkpoints } from '../commit/checkpoints.js'
+import type { ExternalLog } from '../commit/external-log.js'
 import type { TailedLog } from '../commit/tailed-log.js'
 import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from '../storage/blob-store.js'
@@ -27,7 +28,7 @@ const pattern = /^\d{20}-(\d{20})-(?:[0-9a-f]{8}\.(page)|(?:([0-9a-z]+)-)?[0-9a-
 interface TrimOptions {
   readonly committer: Pick<CatalogCommitter, 'state'>
   readonly checkpoints: Checkpoints<CatalogState>
-  readonly log: TailedLog
+  readonly log: Pick<TailedLog | ExternalLog, 'trim'>
   readonly store: BlobStore
   readonly clock: Clock
   readonly keepOrphansMs: number

@@ -1,6 +1,7 @@
 /** The interface of an open root, with the objects that handlers use. */
 import type { CatalogCommit, CatalogCommitted, CatalogJobRunner } from '../catalog/log-types.js'
 import type { CatalogState } from '../catalog/state.js'
+import type { ExternalLog } from '../commit/external-log.js'
 import type { SlotReader } from '../commit/slots.js'
 import type { History } from '../manifest/history.js'
 import type { LanceManifests } from '../manifest/lance-manifests.js'
@@ -69,6 +70,8 @@ export interface Engine {
   /** Address of the root, from which `location` in replies is derived: an absolute path, or a `memory://` address. */
   readonly location: string
   readonly store: BlobStore
+  /** The commit log, if it is not in the store. */
+  readonly externalLog?: ExternalLog | undefined
   readonly clock: Clock
   readonly root: Root
   readonly versions: Versions

@@ -7,6 +7,7 @@ import { type Checkpoint, type FoundCheckpoint, nameOf } from '../commit/checkpo
 import type { Genesis } from '../commit/machine.js'
 import { decodeGenesis, decodeSlot, type Slot } from '../commit/slot.js'
 import { tailKey } from '../commit/tail.js'
+import { TailedLog } from '../commit/tailed-log.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import { Pacer } from '../primitives/pacer.js'
 import { damageOf } from './findings.js'
@@ -103,6 +104,11 @@ async function endsOf(verifying: Verifying) {
   let first = Number.POSITIVE_INFINITY
   // The slot of the newest checkpoint must exist, because it was written before the checkpoint and no trim deletes it.
   let last = found.find(({ checkpoint }) => checkpoint !== null)?.slot ?? 0
+  const { log } = verifying
+  if (!(log instanceof TailedLog)) {
+    last = Math.max(last, Math.min(most, await log.last(signal)))
+    return { first: (await log.first(signal)) ?? first, last }
+  }
   const pacer = new Pacer(signal)
   for await (const { key, size } of store.list('_log/', undefined, signal)) {
     const name = key.slice('_log/'.length)
@@ -116,11 +122,11 @@ async function endsOf(verifying: Verifying) {
       last = Math.max(last, slot)
     }
   }
-  return { first, last: Math.max(last, Math.min(most, await lastInTails(verifying))) }
+  return { first, last: Math.max(last, Math.min(most, await lastInTails(log, verifying))) }
 }
 
 /** Check the tails and their ends. Returns the last slot of all tails, or 0. */
-async function lastInTails({ log, findings, signal }: Verifying): Promise<number> {
+async function lastInTails(log: TailedLog, { findings, signal }: Verifying): Promise<number> {
   let last = 0
   for (const base of await log.bases(signal)) {
     try {
@@ -164,7 +170,7 @@ async function readGenesis(
   { log, findings, signal }: Verifying,
   found: readonly FoundCheckpoint<CatalogState>[],
 ): Promise<StartOfLog | null> {
-  const key = slotKey(0)
+  const key = log.fileOf(0)
   try {
     const bytes = await log.read(0, signal)
     if (bytes !== null) {
@@ -196,7 +202,7 @@ async function readSlot(
     if (bytes === null) {
       if (isCovered) return null
       await mustBeThere(verifying)
-      await findings.note('slot', slotKey(number), 'it is missing')
+      await findings.note('slot', log.fileOf(number), 'it is missing')
       return null
     }
     findings.slot(slotKey(number), bytes.length)

@@ -10,6 +10,7 @@ import { catalogMachine } from '../catalog/apply.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { Verification, VerifyOptions } from '../client/verification.js'
 import { Checkpoints, type FoundCheckpoint } from '../commit/checkpoints.js'
+import { type ExternalLog, refusePointer } from '../commit/external-log.js'
 import { Packs } from '../commit/packs.js'
 import { decodeGenesis } from '../commit/slot.js'
 import { Slots } from '../commit/slots.js'
@@ -35,7 +36,7 @@ import { Overtaken, type Verifying } from './verifying.js'
 export async function verifyAt(path: string, options: VerifyOptions = {}): Promise<Verification> {
   const store = await FileStore.open(path, { create: false, readOnly: options.repair !== true })
   const hold = async () => ({ head: Number.POSITIVE_INFINITY, release: async () => {} })
-  return verifyStore(store, hold, options, systemClock, new Analyzers())
+  return verifyStore({ store, clock: systemClock }, hold, options, new Analyzers())
 }
 
 /**
@@ -44,22 +45,22 @@ export async function verifyAt(path: string, options: VerifyOptions = {}): Promi
  * (`keepOrphansMs`).
  */
 export async function verifyHeld(engine: Engine, options: VerifyOptions): Promise<Verification> {
-  const { store, clock, source } = engine
-  return verifyStore(store, () => holdNewest(engine, options.signal), options, clock, source.analyzers)
+  const { source } = engine
+  return verifyStore(engine, () => holdNewest(engine, options.signal), options, source.analyzers)
 }
 
 /** Check a root. Starts again if maintenance deleted files that the check needs. */
 async function verifyStore(
-  store: BlobStore,
+  { store, clock, externalLog }: Pick<Engine, 'store' | 'clock' | 'externalLog'>,
   hold: () => Promise<Pick<HeldRoot, 'head' | 'release'>>,
   options: VerifyOptions,
-  clock: Clock,
   analyzers: Analyzers,
 ): Promise<Verification> {
   const findings = new Findings(options)
   for (;;) {
     const { head, release } = await hold()
-    const log = new TailedLog(store, { clock, readOnly: true })
+    const own = externalLog === undefined ? new TailedLog(store, { clock, readOnly: true }) : null
+    const log = own ?? externalLog!
     try {
       await verifyOnce({ store, log, clock }, head, findings, options, analyzers)
       return findings.result()
@@ -67,21 +68,25 @@ async function verifyStore(
       if (!(error instanceof Overtaken)) throw error
       findings.startOver()
     } finally {
-      log.close()
+      own?.close()
       await release()
     }
   }
 }
 
 async function verifyOnce(
-  { store, log, clock }: { readonly store: BlobStore; readonly log: TailedLog; readonly clock: Clock },
+  {
+    store,
+    log,
+    clock,
+  }: { readonly store: BlobStore; readonly log: TailedLog | ExternalLog; readonly clock: Clock },
   last: number,
   findings: Findings,
   { repair = false, signal }: VerifyOptions,
   analyzers: Analyzers,
 ): Promise<void> {
   const checkpoints = new Checkpoints(store, catalogMachine, clock)
-  const root = await rootOf(log, signal)
+  const root = await rootOf(log, store.name, signal)
   if (root !== null) checkpoints.belongTo(root)
   const found: FoundCheckpoint<CatalogState>[] = []
   for await (const each of checkpoints.each(signal)) {
@@ -117,10 +122,16 @@ async function verifyOnce(
 }
 
 /** Return the id of the root. Returns null if the genesis slot is missing or damaged, which `verifyLog` reports. */
-async function rootOf(log: TailedLog, signal: AbortSignal | undefined): Promise<string | null> {
+async function rootOf(
+  log: TailedLog | ExternalLog,
+  store: string,
+  signal: AbortSignal | undefined,
+): Promise<string | null> {
   const bytes = await log.read(0, signal)
   try {
-    return bytes === null ? null : decodeGenesis(bytes, catalogMachine.features).genesis.root
+    if (bytes === null) return null
+    refusePointer(bytes, store)
+    return decodeGenesis(bytes, catalogMachine.features).genesis.root
   } catch (error) {
     damageOf(error)
     return null

@@ -1,6 +1,7 @@
 /** The services and data that all steps of a verification use. */
 import type { CatalogState } from '../catalog/state.js'
 import type { Checkpoints, FoundCheckpoint } from '../commit/checkpoints.js'
+import type { ExternalLog } from '../commit/external-log.js'
 import type { Packs } from '../commit/packs.js'
 import type { Slots } from '../commit/slots.js'
 import type { TailedLog } from '../commit/tailed-log.js'
@@ -13,7 +14,7 @@ export interface Verifying {
   /** The newest slot to read. Infinity: all slots are read. */
   readonly last: number
   /** The slots that are still in the log, without those in packs. */
-  readonly log: TailedLog
+  readonly log: TailedLog | ExternalLog
   /** All slots, in the log and in packs. */
   readonly slots: Slots
   /** The packs that the newest checkpoint among `found` names. */

@@ -85,7 +85,7 @@ export async function openWithBuilder(store = new MemoryStore('memory://')) {
     jobKinds: [builder.kind(() => engine)],
   })
   const ns = new Namespace(bindOperations(engine), () => engine.close(), {
-    watch: (call = {}) => watchRoot(engine.root, systemClock, call.signal),
+    watch: (call = {}) => watchRoot(engine, call.signal),
     transaction: (work, call = {}) => runTransaction(engine, work, call),
     async optimize(call) {
       await engine.maintenance.finish(call?.signal)
