@@ -18,7 +18,18 @@ function withBoth(code: string): unknown {
 }
 
 test('both builds export the same names', () => {
-  const names = ['', '/protocol', '/http', '/worker', '/files', '/storage', '/s3', '/azure', '/gcs', '/postgres']
+  const names = [
+    '',
+    '/protocol',
+    '/http',
+    '/worker',
+    '/files',
+    '/storage',
+    '/s3',
+    '/azure',
+    '/gcs',
+    '/postgres',
+  ]
   const found = withBoth(`
     const both = []
     for (const name of ${JSON.stringify(names)}) {

@@ -107,6 +107,10 @@ export class Connections {
    */
   async #run(text: string, values: readonly unknown[], signal?: AbortSignal): Promise<readonly Row[]> {
     signal?.throwIfAborted()
+    if (this.#closed.signal.aborted) {
+      const hint = 'open the log and the root again'
+      throw new SheafError(ErrorCode.ServiceUnavailable, 'the log is closed', { hint })
+    }
     const client = await this.#checkOut(signal).catch(error => {
       signal?.throwIfAborted()
       throw error instanceof SheafError ? error : new NotSent(error)
