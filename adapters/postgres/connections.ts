@@ -260,7 +260,7 @@ export class Connections {
 }
 
 function queryOf(text: string, values: readonly unknown[]) {
-  return { text, values, rowMode: 'array', types } as const
+  return { text, values: [...values], rowMode: 'array' as const, types }
 }
 
 /** Return the name of a server and a database. It contains no user and no password. */

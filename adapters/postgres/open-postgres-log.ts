@@ -108,8 +108,10 @@ export async function openPostgresLog(
 }
 
 async function createPool(config: object | undefined, timeoutMs: number): Promise<Pool> {
-  const pg = await importClient('pg', '', () => import('pg'), 'sheaf/postgres')
-  return new pg.Pool({
+  const module = await importClient('pg', '', () => import('pg'), 'sheaf/postgres')
+  // Earlier versions of the package are a CommonJS module without named exports.
+  const { Pool } = module.default
+  return new Pool({
     application_name: 'sheaf',
     connectionTimeoutMillis: timeoutMs,
     keepAlive: true,

@@ -2,7 +2,7 @@
 declare module 'pg' {
   export interface Query {
     readonly text: string
-    readonly values: readonly unknown[]
+    readonly values: unknown[]
     readonly rowMode: 'array'
     readonly types: { readonly getTypeParser: () => (value: unknown) => unknown }
   }
@@ -24,4 +24,7 @@ declare module 'pg' {
     on(event: 'error', listener: (error: Error) => void): void
     end(): Promise<void>
   }
+
+  const pg: { readonly Pool: typeof Pool }
+  export default pg
 }

@@ -1,5 +1,5 @@
 /** Finds the programs of servers. */
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -18,4 +18,15 @@ export const cephPackages = ['radosgw', 'ceph-mon', 'ceph-osd']
 export function findServer(name) {
   const folders = [folder, ...(process.env.PATH ?? '').split(delimiter)]
   return folders.map(each => join(each, name)).find(path => existsSync(path)) ?? null
+}
+
+/** Return the folder with the programs of PostgreSQL, or null. */
+export function findPostgres() {
+  const debian = '/usr/lib/postgresql'
+  const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : []
+  const folders = [
+    ...versions.map(version => join(debian, version, 'bin')),
+    ...(process.env.PATH ?? '').split(delimiter),
+  ]
+  return folders.find(each => ['initdb', 'postgres'].every(name => existsSync(join(each, name)))) ?? null
 }

@@ -1,12 +1,12 @@
 /**
- * Installs the servers that are missing: those that are Go programs into `.servers/`, and Ceph as packages of Debian, if
- * this process is root. Prints a line for each server that cannot be installed. Its tests are skipped. MinIO takes some
- * minutes of computing time, Ceph 64 MB.
+ * Installs the servers that are missing: those that are Go programs into `.servers/`, and Ceph and PostgreSQL as packages of
+ * Debian, if this process is root. Prints a line for each server that cannot be installed. Its tests are skipped. MinIO
+ * takes some minutes of computing time, Ceph 64 MB.
  */
 import { spawnSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { cephPackages, findServer, goServers } from './find-server.mjs'
+import { cephPackages, findPostgres, findServer, goServers } from './find-server.mjs'
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), '.servers')
 
@@ -22,14 +22,21 @@ for (const [name, module] of Object.entries(goServers)) {
     console.log(`stores: ${name} skipped: cannot install it (${error?.code ?? `go install: ${status}`})`)
 }
 
-if (findServer('radosgw') === null) {
-  const isRoot = process.getuid?.() === 0
-  if (isRoot) console.log('installing Ceph ...')
-  const run = args => spawnSync('apt-get', args, { stdio: 'ignore' }).status
-  const isInstalled =
-    isRoot &&
-    run(['update']) === 0 &&
-    run(['install', '--yes', '--no-install-recommends', ...cephPackages]) === 0
-  if (!isInstalled)
-    console.log(`stores: Ceph skipped: install the packages ${cephPackages.join(' ')} of Debian or Ubuntu`)
+const isRoot = process.getuid?.() === 0
+
+/** Install packages of Debian. Returns whether they are installed. */
+function installPackages(name, packages) {
+  if (!isRoot) return false
+  console.log(`installing ${name} ...`)
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  const run = args => spawnSync('apt-get', args, { env, stdio: 'ignore' }).status
+  return run(['update']) === 0 && run(['install', '--yes', '--no-install-recommends', ...packages]) === 0
+}
+
+if (findServer('radosgw') === null && !installPackages('Ceph', cephPackages))
+  console.log(`stores: Ceph skipped: install the packages ${cephPackages.join(' ')} of Debian or Ubuntu`)
+if (findPostgres() === null) {
+  installPackages('PostgreSQL', ['postgresql'])
+  if (findPostgres() === null)
+    console.log('stores: PostgreSQL skipped: install the package postgresql of Debian or Ubuntu')
 }

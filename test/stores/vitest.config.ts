@@ -6,10 +6,10 @@ import { defineConfig } from 'vitest/config'
 const clients = ['@aws-sdk/client-s3', '@azure/storage-blob', '@google-cloud/storage']
 
 /** The adapters find the clients in the packages of these tests. */
-function aliases(folder: string) {
+function aliases(folder: string, clients: readonly string[]) {
   const { resolve: find } = createRequire(resolve(folder, 'package.json'))
   return [
-    { find: /^sheaf\/(azure|gcs|s3)$/, replacement: resolve('adapters/$1/public.ts') },
+    { find: /^sheaf\/(azure|gcs|postgres|s3)$/, replacement: resolve('adapters/$1/public.ts') },
     ...clients.map(name => ({ find: new RegExp(`^${name}$`), replacement: find(name) })),
   ]
 }
@@ -27,7 +27,7 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        resolve: { alias: aliases('test/stores') },
+        resolve: { alias: aliases('test/stores', [...clients, 'pg']) },
         test: {
           name: 'clients',
           include: ['test/stores/**/*.test.ts'],
@@ -38,7 +38,7 @@ export default defineConfig({
         ? [
             {
               extends: true as const,
-              resolve: { alias: aliases(oldest) },
+              resolve: { alias: aliases(oldest, clients) },
               test: { name: 'oldest clients', include: [oldestTests] },
             },
           ]
