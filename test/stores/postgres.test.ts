@@ -129,15 +129,13 @@ describe.runIf(postgresFolder !== null)('PostgreSQL', () => {
     const slots = await filled(log, 8)
     const trimmer = await pool.connect()
     try {
+      const { trim, trimFirst } = statementsOf('public', 'sheaf_log')
       await trimmer.query('BEGIN')
-      const lock = 'SELECT FROM sheaf_log WHERE root = $1 AND slot = $2 FOR UPDATE'
-      await trimmer.query(lock, [root, slot - 1])
+      await trimmer.query(trimFirst, [root, slot])
+      await trimmer.query(trim, [root, slot, 1000])
       const late = log.append(slot, slots[slot]!)
       const waits = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%sheaf_log%'`
       await expect.poll(async () => (await pool.query(waits)).rowCount).toBe(1)
-      const { trim, trimFirst } = statementsOf('public', 'sheaf_log')
-      await trimmer.query(trimFirst, [root, slot])
-      await trimmer.query(trim, [root, slot, 1000])
       await trimmer.query('COMMIT')
       expect(await late).toBe('taken')
       expect(await log.read(slot)).toBeNull()

@@ -491,7 +491,8 @@ export function idempotencySuite({ name, open }: Door): void {
      */
     const commits = async (): Promise<number> => {
       let count = 0
-      const log = new TailedLog(opened.store, { clock: systemClock, readOnly: true })
+      const own = new TailedLog(opened.store, { clock: systemClock, readOnly: true })
+      const log = opened.log ?? own
       const last = await log.last()
       for (let slot = 1; slot <= last; slot++) {
         const [header] = Buffer.from((await log.read(slot))!)
@@ -502,7 +503,7 @@ export function idempotencySuite({ name, open }: Door): void {
           key !== undefined || ops.some(({ op }) => op === 'version')
         count += entries.filter(isCounted).length
       }
-      log.close()
+      own.close()
       return count
     }
 

@@ -4,6 +4,7 @@ import { afterAll } from 'vitest'
 import { connectHttp } from '../../adapters/http/client.js'
 import { serve } from '../../adapters/http/server.js'
 import type { ConnectWorkerOptions } from '../../adapters/worker/client.js'
+import type { CommitLog } from '../../src/commit/commit-log.js'
 import { type ConnectOptions, connect, type Namespace, sql } from '../../src/index.js'
 import type { SqlTag } from '../../src/sql/syntax/tag.js'
 import type { BlobStore } from '../../src/storage/blob-store.js'
@@ -18,6 +19,8 @@ export interface OpenedRoot extends OpenedNamespace {
   readonly ns: Namespace
   /** The bytes of the root, where other engines would put theirs. */
   readonly store: BlobStore
+  /** The log, if it is not in the store. */
+  readonly log?: CommitLog
   /** One more opener, as another process would be. */
   readonly another: (options?: ConnectOptions) => Promise<Namespace>
   /** Closes those. */
