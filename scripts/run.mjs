@@ -125,12 +125,12 @@ function testPeers(options) {
 }
 
 /**
- * Run the tests with servers of object storage, whose packages and programs are in a separate folder. The tests of a
- * server are skipped if it cannot be installed.
+ * Run the tests with servers of object storage and PostgreSQL, whose packages and programs are in a separate folder. The
+ * tests of a server are skipped if it cannot be installed.
  */
 function testStores(options) {
   const folder = join(root, 'test', 'stores')
-  if (install(folder, 'servers and clients of object storage', '--fetch-retries=1') !== 0) {
+  if (install(folder, 'servers and clients of object storage and PostgreSQL', '--fetch-retries=1') !== 0) {
     console.log('stores: skipped, because the clients cannot be installed on this machine')
     return
   }

@@ -25,10 +25,10 @@ export interface DatabasesOptions {
    */
   readonly keepOpen?: number
   /** Options for opening each database. `cacheBytes` limits each open database, not their sum. */
-  readonly connect?: Omit<ConnectOptions, 'create' | 'store' | 'signal'>
+  readonly connect?: Omit<ConnectOptions, 'create' | 'store' | 'log' | 'signal'>
 }
 
-const { create: _, store: __, signal: ___, ...connectOthers } = connectFields
+const { create: _, store: __, log: ___, signal: ____, ...connectOthers } = connectFields
 
 export const databasesShape = declare<DatabasesOptions>()({
   create: boolean,

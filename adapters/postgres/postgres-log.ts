@@ -37,6 +37,9 @@ export class PostgresLog implements ExternalLog {
   readonly #channel: string
   /** The slot that this process appended last, and its size. */
   #own: BlobMark | null = null
+  /** The callbacks of `watch`. They share a connection. */
+  readonly #watching = new Set<() => void>()
+  #stopListening = () => {}
 
   constructor(connections: Connections, { schema, table, root }: LogPlace) {
     this.name = `${connections.name}/${schema}.${table}/${root}`
@@ -136,7 +139,16 @@ export class PostgresLog implements ExternalLog {
   }
 
   watch(onNew: () => void): () => void {
-    return this.#connections.listen(this.#sql.listen(this.#channel), onNew)
+    const call = () => onNew()
+    this.#watching.add(call)
+    if (this.#watching.size === 1) {
+      this.#stopListening = this.#connections.listen(this.#sql.listen(this.#channel), () => {
+        for (const each of this.#watching) each()
+      })
+    }
+    return () => {
+      if (this.#watching.delete(call) && this.#watching.size === 0) this.#stopListening()
+    }
   }
 
   close(): Promise<void> {

@@ -77,7 +77,7 @@ export interface ConnectOptions {
   readonly signal?: AbortSignal
 }
 
-const store = given<BlobStore>('a store: an object with the methods of BlobStore', isObject)
+const store = given<BlobStore>('a BlobStore', isObject)
 
 export const connectFields = optionFields<ConnectOptions>()({
   create: boolean,
@@ -91,7 +91,7 @@ export const connectFields = optionFields<ConnectOptions>()({
   functions: array(functionShape),
   tokenizers: array(tokenizerShape),
   int64: oneOf('number', 'bigint'),
-  clock: given<Clock>('a clock: an object with the methods of Clock', isObject),
+  clock: given<Clock>('a Clock', isObject),
   onWarning: callback<(message: string, cause: unknown) => void>(),
   maintenance: maintenanceShape,
   onMaintenance: callback<(event: MaintenanceEvent) => void>(),

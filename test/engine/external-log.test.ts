@@ -1,5 +1,5 @@
 /** Whole roots whose log is not in their files. */
-import { mkdirSync, readdirSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { connect, verify } from '../../src/index.js'
@@ -54,6 +54,32 @@ describe('connect with the option log', () => {
     expect(await (await again.openTable('t')).countRows()).toBe(321)
     expect((await again.verify()).problems).toEqual([])
     await again.close()
+  })
+
+  test('a copy is complete if the checkpoints are copied before the log, and all other files after it', async () => {
+    const [path, copy, slots] = [freshRoot(), freshRoot(), new Map() as MemorySlots]
+    const maintenance = { keepLogMs: 0 }
+    const ns = await connect(path, { log: new MemoryLog('log', slots), maintenance })
+    const table = await ns.createTable('t', [{ id: 0 }])
+    const commitMore = async () => {
+      const before = ns.stats().log.checkpoint
+      for (let id = 0; id < 80; id++) await table.add([{ id }])
+      await ns.optimize()
+      expect(ns.stats().log.checkpoint).toBeGreaterThan(before)
+    }
+    await commitMore()
+    cpSync(join(path, '_ckpt'), join(copy, '_ckpt'), { recursive: true })
+    await commitMore()
+    const copied: MemorySlots = new Map(slots)
+    const rows = await table.countRows()
+    await commitMore()
+    const filter = (name: string) => name !== join(path, '_ckpt')
+    cpSync(path, copy, { recursive: true, filter })
+    await ns.close()
+    const restored = await connect(copy, { log: new MemoryLog('log', copied) })
+    expect(await (await restored.openTable('t')).countRows()).toBe(rows)
+    expect((await restored.verify()).problems).toEqual([])
+    await restored.close()
   })
 
   test('refuses a log that ends before the newest checkpoint', async () => {

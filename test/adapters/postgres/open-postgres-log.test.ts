@@ -212,6 +212,26 @@ describe('watch', () => {
     expect(pool.statements).toHaveLength(2)
   })
 
+  test('keeps one connection for all callers, until the last one stops', async () => {
+    const pool = new FakePool()
+    const log = await openPostgresLog({ pool })
+    const client = pool.idle[0]!
+    const calls = [0, 0]
+    const stops = [log.watch!(() => calls[0]!++), log.watch!(() => calls[1]!++)]
+    await expect.poll(() => calls).toEqual([1, 1])
+    stops[0]!()
+    stops[0]!()
+    client.emit('notification')
+    expect(calls).toEqual([1, 2])
+    expect(pool.released).not.toContain(true)
+    stops[1]!()
+    await expect.poll(() => pool.released.at(-1)).toBe(true)
+    expect(pool.statements).toHaveLength(1)
+    log.watch!(() => calls[0]!++)
+    await expect.poll(() => pool.statements.length).toBe(2)
+    await log.close!()
+  })
+
   test('ends when the log is closed', async () => {
     const pool = new FakePool()
     const log = await openPostgresLog({ pool })
