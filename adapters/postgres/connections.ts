@@ -115,7 +115,17 @@ export class Connections {
       signal?.throwIfAborted()
       throw error instanceof SheafError ? error : new NotSent(error)
     })
-    return this.#runOn(client, text, values, signal)
+    let isBroken = true
+    try {
+      const rows = await this.#rowsOf(client, text, values, signal)
+      isBroken = false
+      return rows
+    } catch (error) {
+      isBroken = !failureOf(error).isRefusal
+      throw error
+    } finally {
+      client.release(isBroken)
+    }
   }
 
   #mayRepeat(error: unknown, tries: number): boolean {
@@ -202,34 +212,28 @@ export class Connections {
     }
     if (this.#primaries.has(client)) return client
     this.name = nameOf(client)
-    const [row] = await this.#runOn(client, 'SELECT pg_is_in_recovery()', [], signal, true)
-    if (row![0] === 't') {
+    try {
+      const [row] = await this.#rowsOf(client, 'SELECT pg_is_in_recovery()', [], signal)
+      if (row![0] === 't') throw this.#readOnly(undefined)
+    } catch (error) {
       client.release(true)
-      throw this.#readOnly(undefined)
+      throw error
     }
     this.#primaries.add(client)
     return client
   }
 
-  async #runOn(
+  async #rowsOf(
     client: PoolClient,
     text: string,
     values: readonly unknown[],
     signal: AbortSignal | undefined,
-    keeps = false,
   ): Promise<readonly Row[]> {
     client.on('error', ignore)
-    let isBroken = true
     try {
-      const { rows } = await this.#within(client.query(queryOf(text, values)), signal)
-      isBroken = false
-      return rows
-    } catch (error) {
-      isBroken = !failureOf(error).isRefusal
-      throw error
+      return (await this.#within(client.query(queryOf(text, values)), signal)).rows
     } finally {
       client.off('error', ignore)
-      if (isBroken || !keeps) client.release(isBroken)
     }
   }
 

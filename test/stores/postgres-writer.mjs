@@ -13,7 +13,7 @@ const pool = new pg.Pool({ ...JSON.parse(config), max: 3 })
 pool.on('error', () => {})
 
 async function untilDone(work) {
-  for (const end = Date.now() + 60_000; ; ) {
+  for (const end = Date.now() + 120_000; ; ) {
     try {
       return await work()
     } catch (error) {
