@@ -146,9 +146,19 @@ function isZonesEntry(value: unknown): value is ZonesEntry {
   return isCount(column) && isList(batches, Array.isArray)
 }
 
-/** Return the number of a block's checksum, counted from 0 over all block checksums of the file. */
-export function sumOf({ firstSum, blocks, buffers }: ColumnRange, buffer: number, block: number): number {
-  return firstSum! + countBlocks(buffers, blocks.slice(0, buffer)) + block
+/**
+ * Return, for each buffer of a column, the number of its first block's checksum, counted from 0 over all block checksums
+ * of the file. Returns an empty array for a column without block checksums.
+ */
+export function firstSumsOf({ firstSum, blocks, buffers }: ColumnRange): readonly number[] {
+  const sums: number[] = []
+  if (firstSum === null) return sums
+  let next = firstSum
+  for (let i = 0; i < blocks.length; i++) {
+    sums.push(next)
+    next += Math.ceil(buffers[2 * i + 1]! / blocks[i]!)
+  }
+  return sums
 }
 
 /** Count the field nodes and buffers of a field, including its children. */

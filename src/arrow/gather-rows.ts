@@ -40,10 +40,24 @@ export function gatherRows(
   bytes: BufferBytes,
   dictionaries: ReadonlyMap<number, Column>,
 ): Gathering<Column> {
-  const ids = range.dictionaries.map(({ id }) => id)
-  const [wire] = wireFields({ fields: [field] }, ids.length === 0 ? 0 : Math.min(...ids))
-  return new Gatherer(range, bytes, dictionaries).column(wire!, 0, 0, rows)
+  return new Gatherer(range, bytes, dictionaries).column(wireFieldOf(field, range), 0, 0, rows)
 }
+
+/** Fields without dictionaries by the fields of their schema. */
+const wireFieldsOf = new WeakMap<Field, WireField>()
+
+function wireFieldOf(field: Field, { dictionaries }: ColumnRange): WireField {
+  const known = dictionaries.length === 0 ? wireFieldsOf.get(field) : undefined
+  if (known !== undefined) return known
+  const firstId = dictionaries.length === 0 ? 0 : Math.min(...dictionaries.map(({ id }) => id))
+  const wire = wireFields({ fields: [field] }, firstId)[0]!
+  if (dictionaries.length === 0) wireFieldsOf.set(field, wire)
+  return wire
+}
+
+/** Memory for the offsets of a few rows. Used only between two yields. Creating a buffer takes longer than the copy. */
+const fewOffsets = new Uint8Array(1024)
+const fewWords = new Uint32Array(fewOffsets.buffer)
 
 class Gatherer {
   readonly #range: ColumnRange
@@ -218,8 +232,9 @@ class Gatherer {
       this.#bytes.want(buffer, rows[i]! * width, (rows[i]! + end - i + 1) * width)
     }
     yield
-    const some = new Uint8Array((longest + 1) * width)
-    const words = new Uint32Array(some.buffer)
+    const wanted = (longest + 1) * width
+    const some = wanted <= fewOffsets.length ? fewOffsets : new Uint8Array(wanted)
+    const words = some === fewOffsets ? fewWords : new Uint32Array(some.buffer)
     const offsetAt = (i: number) => (width === 4 ? words[i]! : words[2 * i]! + words[2 * i + 1]! * 2 ** 32)
     const starts = new Float64Array(rows.length)
     const offsets = new Int32Array(rows.length + 1)

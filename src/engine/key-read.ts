@@ -16,6 +16,7 @@ export function keyRead(engine: Engine, query: DirectQuery, table: string | unde
 class KeyRead implements DirectRead {
   /** Whether the filter has parameters. Filters without parameters are mostly used once. */
   readonly hasParameters: boolean
+  readonly #engine: Engine
   readonly #version: VersionInMemory
   readonly #condition: KeyCondition
   readonly #names: readonly string[] | null
@@ -25,6 +26,7 @@ class KeyRead implements DirectRead {
 
   constructor(engine: Engine, query: DirectQuery, table: string | undefined, condition: KeyCondition) {
     this.hasParameters = condition.parameter !== null
+    this.#engine = engine
     this.#version = new VersionInMemory(engine, query, table)
     this.#condition = condition
     this.#names = query.columns?.column_names ?? null
@@ -33,7 +35,8 @@ class KeyRead implements DirectRead {
   rows(...[values, query, options, most = Number.POSITIVE_INFINITY]: Parameters<DirectRead['rows']>) {
     if (options.signal !== undefined) return null
     const { offset = 0, k = most } = query
-    return this.#read(values, (rows, keys) => rows.rows(keys, offset, Math.min(k, most), options))
+    const found = this.#read(values, (rows, keys) => rows.rows(keys, offset, Math.min(k, most), options))
+    return found instanceof Promise ? this.#engine.running.calls.run(() => found) : found
   }
 
   count(values: unknown, { signal }: Parameters<DirectRead['count']>[1]): number | null {

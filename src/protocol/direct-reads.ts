@@ -30,8 +30,8 @@ interface DirectOptions {
 export interface DirectRead {
   /**
    * Return the rows of the newest version, or of the version of the query. Null: the query must be sent as a request,
-   * for example because the call has a signal. Never throws. Returns a promise only for a search that must wait. The
-   * promise is rejected with the errors of the request.
+   * for example because the call has a signal. Never throws. Returns a promise only if the read must wait. The promise is
+   * rejected with the errors of the request.
    *
    * `values`: the values of the parameters, as the caller gave them or as `writeParameters` writes them. `most`: maximum
    * number of rows, in addition to the limit of the query; default: no maximum.

@@ -9,6 +9,9 @@ import type { Expr, ParameterExpr } from '../sql/syntax/syntax.js'
 import { equalValue, integerRange } from '../sql/values/literal.js'
 import { LiteralNode } from '../sql/values/literal-node.js'
 
+/** Maximum number of keys of a condition. Converting more in one step would block the event loop. */
+const keysMax = 4 * 1024
+
 /** A condition that is true for the rows in which a column has one of some values. */
 export interface KeyCondition {
   /** The name of the column as written. */
@@ -64,7 +67,7 @@ function constantOf(expr: Expr): bigint | string | null {
 /**
  * Return the keys of a condition for a column of `type`. `parameters`: the values of the parameters, as the caller gave
  * them. Return null if a value is missing, surplus, or not certainly equal to one value of the type. Then the binder
- * must decide what the condition means, or that it is an error.
+ * must decide what the condition means, or that it is an error. Also return null for more than `keysMax` values.
  */
 export function keysFor(
   { parameter, takes, values }: KeyCondition,
@@ -98,6 +101,7 @@ function isArrayLike(value: unknown): value is ArrayLike<unknown> {
 }
 
 function keysOf(values: ArrayLike<unknown>, type: DataType): readonly Key[] | null {
+  if (values.length > keysMax) return null
   const keys: Key[] = []
   for (let i = 0; i < values.length; i++) {
     const key = keyOfValue(values[i], type)

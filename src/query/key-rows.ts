@@ -1,33 +1,30 @@
 /**
- * Reads the rows of one version that have given values in an indexed column. Uses only data in memory, and never waits.
- * The answer is that of a query with the same condition. If some data is not in memory, the query must be executed.
+ * Reads the rows of one version that have given values in an indexed column. Finds the rows in memory, without waiting. If
+ * the data for this is not in memory, the query must be executed. The answer is that of a query with the same condition.
  */
-
 import type { DataType } from '../arrow/types.js'
 import type { ReadOptions } from '../arrow/values.js'
 import type { Key } from '../indexes/scalar/place-of.js'
 import type { TableField } from '../manifest/table-schema.js'
+import type { MaybePromise } from '../primitives/task.js'
 import { valueType } from '../sql/values/types.js'
 import type { InlineRows } from '../table/inline-keys.js'
 import type { FoundRows, IndexReader } from '../table/table-index.js'
-import type { PartInMemory, TableReader } from '../table/table-reader.js'
-import { type RowObject, RowsInMemory } from './rows-in-memory.js'
+import type { KnownPart, TableReader } from '../table/table-reader.js'
+import { type PlacedRow, type RowObject, StoredRows } from './stored-rows.js'
 
 /** Factor that joins the position of a fragment and the offset of a row into one number. */
 const offsetsMax = 2 ** 32
 
-/** A row of a part. `row`: its number in the part. */
-interface RowInMemory {
-  readonly part: PartInMemory
-  readonly row: number
-}
+/** Maximum number of rows with the keys, deleted rows included. Finding more in one step would block the event loop. */
+const rowsMax = 4 * 1024
 
 /** Rows of one version by the values of a column. */
 export class KeyRows {
   /** The type of the keys. */
   readonly type: DataType
   readonly #reader: TableReader
-  readonly #stored: RowsInMemory
+  readonly #stored: StoredRows
   readonly #index: IndexReader
   readonly #inline: InlineRows
 
@@ -40,7 +37,7 @@ export class KeyRows {
   ) {
     this.type = type
     this.#reader = reader
-    this.#stored = new RowsInMemory(reader, fields)
+    this.#stored = new StoredRows(reader, fields)
     this.#index = index
     this.#inline = inline
   }
@@ -77,30 +74,29 @@ export class KeyRows {
   }
 
   /**
-   * Return the rows with one of the keys, in row order. `offset`, `limit`: the window of the rows. Return null if needed
-   * data is not in memory. Throws InvalidInput for a value that `options` cannot represent.
+   * Return the rows with one of the keys, in row order. `offset`, `limit`: the window of the rows. Reads columns that are
+   * not in memory. Return null if other data is not in memory. Throws what the query throws.
    */
-  rows(keys: readonly Key[], offset: number, limit: number, options: ReadOptions): RowObject[] | null {
+  rows(
+    keys: readonly Key[],
+    offset: number,
+    limit: number,
+    options: ReadOptions,
+  ): MaybePromise<RowObject[]> | null {
     const found = this.#find(keys)
     if (found === null) return null
-    this.#stored.setOptions(options)
-    const rows: RowObject[] = []
+    const placed: PlacedRow[] = []
     let skip = offset
-    for (let i = 0; i < found.length && rows.length < limit; i++) {
+    for (let i = 0; i < found.length && placed.length < limit; i++) {
       const part = this.#partOf(found[i]!)
       const live = part?.live()
       if (part == null || live === undefined) return null
       const row = (found[i]! % offsetsMax) - part.part.first
       if (live !== null && !live.has(row)) continue
-      if (skip > 0) {
-        skip--
-        continue
-      }
-      const object = this.#stored.rowOf(part, row)
-      if (object === null) return null
-      rows.push(object)
+      if (skip > 0) skip--
+      else placed.push({ part, row })
     }
-    return rows
+    return this.#stored.rows(placed, options)
   }
 
   /** Return the number of rows with one of the keys. Return null if needed data is not in memory. */
@@ -120,10 +116,10 @@ export class KeyRows {
    * Return the rows with one of the keys, deleted rows included, in row order. Return null if needed data is not in
    * memory, or if there are more than `most` rows. Default: no maximum.
    */
-  find(keys: readonly Key[], most = Number.POSITIVE_INFINITY): readonly RowInMemory[] | null {
+  find(keys: readonly Key[], most = Number.POSITIVE_INFINITY): readonly PlacedRow[] | null {
     const found = this.#find(keys)
     if (found === null || found.length > most) return null
-    const rows: RowInMemory[] = []
+    const rows: PlacedRow[] = []
     for (const address of found) {
       const part = this.#partOf(address)
       if (part === null) return null
@@ -132,12 +128,16 @@ export class KeyRows {
     return rows
   }
 
-  /** Return the addresses of the rows with one of the keys, deleted rows included: ascending and distinct. */
+  /**
+   * Return the addresses of the rows with one of the keys, deleted rows included: ascending and distinct. Return null if
+   * needed data is not in memory, or if there are more than `rowsMax` rows.
+   */
   #find(keys: readonly Key[]): (ArrayLike<number> & Iterable<number>) | null {
     const found: FoundRows = { fragments: [], offsets: [] }
     for (const key of keys) {
-      if (!this.#index.seek(key, found)) return null
+      if (!this.#index.seek(key, found, rowsMax)) return null
       this.#inline.seek(key, found)
+      if (found.offsets.length > rowsMax) return null
     }
     const { fragments, offsets } = found
     const addresses: number[] = []
@@ -149,7 +149,7 @@ export class KeyRows {
     return sorted.filter((address, i) => i === 0 || address !== sorted[i - 1])
   }
 
-  #partOf(address: number): PartInMemory | null {
+  #partOf(address: number): KnownPart | null {
     const fragment = this.#reader.layout.fragments[Math.floor(address / offsetsMax)]!
     const parts = this.#stored.partsOf(fragment)
     if (parts === null) return null

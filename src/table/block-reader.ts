@@ -7,7 +7,7 @@
  * blocks, have a negative number (`numberAt`).
  */
 import { checkPage, pageBytes, sumAt, sumsPerPage } from '../arrow/block-sums.js'
-import { type ColumnRange, sumOf } from '../arrow/file-layout.js'
+import { type ColumnRange, firstSumsOf } from '../arrow/file-layout.js'
 import type { FileLayout } from '../arrow/file-reader.js'
 import type { BufferBytes } from '../arrow/gather-rows.js'
 import { assert, corrupted } from '../errors.js'
@@ -28,8 +28,11 @@ const checkedBytes = 256 * 1024
 /** A column from which blocks are read. */
 interface BlockColumn {
   readonly range: ColumnRange
-  /** The checksums of all blocks of the column. Null if single checksum pages are read as needed. */
-  readonly checksums: ColumnChecksums | null
+  /**
+   * The checksums of all blocks of the column. Null if single checksum pages are read as needed. Undefined until a block
+   * is read.
+   */
+  checksums: ColumnChecksums | null | undefined
   /** By buffer: the checksum number of its first block. */
   readonly firstSums: readonly number[]
 }
@@ -70,12 +73,7 @@ export class BlockReader {
 
   /** Return the functions that request and copy bytes of one column's buffers. */
   buffersOf(range: ColumnRange): BufferBytes {
-    const { firstSum, blocks } = range
-    const column: BlockColumn = {
-      range,
-      checksums: firstSum === null ? null : this.#checksums.of(this.#path, range),
-      firstSums: firstSum === null ? [] : blocks.map((_, buffer) => sumOf(range, buffer, 0)),
-    }
+    const column: BlockColumn = { range, checksums: undefined, firstSums: firstSumsOf(range) }
     return {
       want: (buffer, from, to) => this.#want(column, buffer, from, to),
       copy: (buffer, from, to, target, at) => this.#copy(column, buffer, from, to, target, at),
@@ -119,7 +117,11 @@ export class BlockReader {
     const count = wanted.length
     for (let i = 0; i < count; i++) {
       const { number, column } = wanted[i]!
-      if (number < 0 || column!.checksums !== null) continue
+      if (number < 0) continue
+      if (column!.checksums === undefined) {
+        column!.checksums = this.#checksums.of(this.#path, column!.range)
+      }
+      if (column!.checksums !== null) continue
       const start = this.#pageStart(number)
       const page = numberAt(start)
       if (this.#arrivedBlocks.has(page)) continue
@@ -169,7 +171,7 @@ export class BlockReader {
   /** Return the stored checksum of a block, or of a column that is not cut into blocks. */
   #storedChecksum(number: number, { range, checksums }: BlockColumn): number {
     if (number < 0) return range.crc
-    if (checksums !== null) return checksums.at(number)
+    if (checksums != null) return checksums.at(number)
     return sumAt(this.#arrivedBlocks.get(numberAt(this.#pageStart(number)))!, number % sumsPerPage)
   }
 

@@ -112,7 +112,7 @@ export class RowFetcher {
     let from = 0
     do {
       const to = endOfPiece(rows, from, most)
-      const some = rows.subarray(from, to)
+      const some = to - from === rows.length ? rows : rows.subarray(from, to)
       const number = requested++
       isComplete = to === rows.length
       const arrived = (column: Column) => {
@@ -135,23 +135,27 @@ export class RowFetcher {
     this.#tasks = []
     this.#filled = 0
     this.#cost = 0
-    while (running.length > 0) {
+    for (;;) {
       running = running.filter(advanced)
-      const readers = new Set(running.map(({ reader }) => reader))
-      const fetching: Promise<void>[] = []
-      try {
-        for (const reader of readers) {
-          const fetched = reader.fetch(this.#pacer.signal)
-          if (fetched instanceof Promise) fetching.push(fetched)
-        }
-      } catch (error) {
-        for (const fetched of fetching) fetched.catch(() => {})
-        throw error
-      }
-      if (fetching.length > 0) yield Promise.all(fetching)
-      for (const reader of readers) yield* reader.check(this.#pacer)
+      if (running.length === 0) return
+      yield* this.#readBlocks()
       if (this.#pacer.due()) yield this.#pacer.pause()
     }
+  }
+
+  /** Read and check the blocks that the requests for rows need next. */
+  *#readBlocks(): Task<void> {
+    const fetching: Promise<void>[] = []
+    for (const reader of this.#readers.values()) {
+      // The store may read synchronously for about a millisecond per file.
+      if (this.#pacer.due()) yield this.#pacer.pause()
+      const fetched = reader.fetch(this.#pacer.signal)
+      if (!(fetched instanceof Promise)) continue
+      fetched.catch(() => {})
+      fetching.push(fetched)
+    }
+    if (fetching.length > 0) yield Promise.all(fetching)
+    for (const reader of this.#readers.values()) yield* reader.check(this.#pacer)
   }
 }
 

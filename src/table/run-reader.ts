@@ -4,7 +4,7 @@
  */
 import { checkPage, pageBytes, sumAt, sumsPerPage } from '../arrow/block-sums.js'
 import type { Column } from '../arrow/column.js'
-import { sumOf } from '../arrow/file-layout.js'
+import { firstSumsOf } from '../arrow/file-layout.js'
 import { runOfRows, type Stretch } from '../arrow/run-of-rows.js'
 import { joinedCrc } from '../primitives/checksum.js'
 import { readDictionaries } from './data-file.js'
@@ -39,7 +39,7 @@ async function readStretch(
 ): Promise<void> {
   const size = range.blocks[buffer]!
   const count = Math.ceil(target.length / size)
-  const sum = sumOf(range, buffer, block)
+  const sum = firstSumsOf(range)[buffer]! + block
   const first = Math.floor(sum / sumsPerPage)
   const pages = new Uint8Array((Math.floor((sum + count - 1) / sumsPerPage) + 1 - first) * pageBytes)
   await store.readRanges(path, [{ offset: layout.sums.start + first * pageBytes, target: pages }])

@@ -58,10 +58,10 @@ export interface IndexReader {
   covered(fragment: Fragment): RowSet
   /**
    * Add the covered rows with the value `key`, deleted rows included. `key`: see `keyOf`, for the value type of the
-   * column. Reads only memory. Returns false if needed data is not in memory, or if the index cannot find rows in this
-   * way.
+   * column. Reads only memory. Returns false if needed data is not in memory, if a segment has more than `most` rows with
+   * the value, or if the index cannot find rows in this way.
    */
-  seek(key: Key, found: FoundRows): boolean
+  seek(key: Key, found: FoundRows, most: number): boolean
 }
 
 /** Rows of fragments. Row `i` is the row `offsets[i]` of the fragment with the id `fragments[i]`. */
@@ -162,12 +162,12 @@ class TableIndexReader implements IndexReader {
     return this.#cover.covered(fragment)
   }
 
-  seek(key: Key, { fragments, offsets }: FoundRows): boolean {
+  seek(key: Key, { fragments, offsets }: FoundRows, most: number): boolean {
     for (const { segment, items } of this.#cover.segments) {
       const opened = this.#opened.get(segment.file)
       if (opened === undefined || opened instanceof Promise || opened.seek === undefined) return false
       const ordinals: number[] = []
-      if (!opened.seek(key, ordinals)) return false
+      if (!opened.seek(key, ordinals, most)) return false
       for (let i = 0; i < ordinals.length; i++) {
         const ordinal = ordinals[i]!
         const item = itemOf(items, ordinal)

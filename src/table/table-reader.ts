@@ -85,7 +85,18 @@ export interface SomeRows {
   readonly part: Part
   /** Row numbers in the part, in any order. */
   readonly offsets: Uint32Array
+  /** The places of the columns that are read (`KnownPart.places`). Absent: the reader finds them. */
+  readonly columnPlaces?: readonly ColumnPlace[]
 }
+
+/** Where a column of a part is stored. Null: in no file, because the fragment was written before the field was added. */
+type ColumnPlace = {
+  readonly file: DataFile
+  /** The key of the column in the cache. */
+  readonly key: string
+  /** The path of the file. Null: the rows are inline. */
+  readonly path: string | null
+} | null
 
 /** Some rows of a column. `rows`: the numbers of these rows in `column`. */
 export interface RowsOfColumn {
@@ -253,20 +264,16 @@ export class TableReader {
   }
 
   /**
-   * Return the parts of a fragment, to read columns and live rows of them that are in memory. Return null if the parts
-   * are not known yet.
+   * Return the parts of a fragment for callers that read rows with `fields` often. Return null if the parts are not known
+   * without waiting.
    */
-  inMemory(fragment: Fragment, fields: readonly TableField[]): readonly PartInMemory[] | null {
+  knownParts(fragment: Fragment, fields: readonly TableField[]): readonly KnownPart[] | null {
     const parts = this.#partsNow(fragment)
     if (parts === null) return null
     const last = fragment.dead.parts.at(-1)
     return parts.map(part => {
-      const keys = fields.map(field => {
-        const own = fileOf(fragment, field)
-        return own === undefined ? null : this.#keyOf(own, part, field)
-      })
       const liveKey = last === undefined || fragment.dead.count === 0 ? null : this.#liveKey(part, last)
-      return new PartInMemory(this.#source, part, fields, keys, liveKey)
+      return new KnownPart(this.#source, part, liveKey, () => this.#placesOf(part, fields))
     })
   }
 
@@ -438,82 +445,76 @@ export class TableReader {
     share = 0,
   ): MaybePromise<readonly (readonly RowsOfColumn[])[]> {
     const found: RowsOfColumn[][] = []
-    let isAll = true
-    for (const { part, offsets } of some) {
+    const missing: MissingRows[] = []
+    for (let at = 0; at < some.length; at++) {
+      const { part, offsets, columnPlaces = this.#placesOf(part, fields) } = some[at]!
       const own: RowsOfColumn[] = new Array(fields.length)
       for (let to = 0; to < fields.length; to++) {
-        const column = this.#inMemory(part, fields[to]!)
-        if (column === null) isAll = false
-        else own[to] = { column: column.column, segment: column.segment, rows: offsets, isOwn: false }
+        const field = fields[to]!
+        const place = columnPlaces[to]!
+        if (place === null) {
+          own[to] = ownRows(nullColumn(field.type, offsets.length))
+          continue
+        }
+        const loaded = this.#source.columns.peek(place.key)
+        if (loaded === undefined) missing.push({ own, to, field, place, part, offsets })
+        else {
+          const { column, segment } = asOfType(loaded, field)
+          own[to] = { column, segment, rows: offsets, isOwn: false }
+        }
       }
       found.push(own)
     }
-    if (isAll) return found
+    if (missing.length === 0) return found
     try {
-      return this.#arrived(runTask(this.#addMissing(found, some, fields, pacer, share)), pacer.signal)
+      const adding = runTask(this.#addMissing(missing, fields, pacer, share))
+      return whenResolved(this.#arrived(adding, pacer.signal), () => found)
     } catch (error) {
       return this.#arrived(Promise.reject(error), pacer.signal)
     }
   }
 
-  /** Return a column of a part if it is in the cache or consists of nulls. Otherwise return null. */
-  #inMemory(part: Part, field: TableField): Pick<LoadedColumn, 'column' | 'segment'> | null {
-    const file = fileOf(part.fragment, field)
-    if (file === undefined) return { column: nullColumn(field.type, part.rows), segment: null }
-    const loaded = this.#source.columns.peek(this.#keyOf(file, part, field))
-    return loaded === undefined ? null : asOfType(loaded, field)
-  }
-
   *#addMissing(
-    found: RowsOfColumn[][],
-    some: readonly SomeRows[],
+    missing: readonly MissingRows[],
     fields: readonly TableField[],
     pacer: Pacer,
     share: number,
-  ): Task<readonly (readonly RowsOfColumn[])[]> {
-    for (const { part } of some) this.#prefetchFooters(part, fields)
+  ): Task<void> {
+    for (const { place } of missing) this.#prefetchFooter(place)
     const fetcher = new RowFetcher(this.#source, pacer)
     const patience = Math.max(share, patienceFor(this.#bytesOf(fields), this.#source.memory))
-    for (const [at, { part, offsets }] of some.entries()) {
-      const own = found[at]!
-      const whole: { readonly to: number; readonly loading: MaybePromise<LoadedColumn> }[] = []
-      for (const [to, field] of fields.entries()) {
-        if (own[to] !== undefined) continue
-        const stored = yield* this.#storedRows(part, field, offsets, patience)
+    for (let first = 0, end: number; first < missing.length; first = end) {
+      const { own } = missing[first]!
+      const whole: { readonly rows: MissingRows; readonly loading: MaybePromise<LoadedColumn> }[] = []
+      for (end = first; end < missing.length && missing[end]!.own === own; end++) {
+        const rows = missing[end]!
+        const { to, offsets } = rows
+        const stored = yield* this.#storedRows(rows, patience)
         if (stored === null) {
-          const loading = this.column(part, field, pacer.signal)
+          const loading = this.column(rows.part, rows.field, pacer.signal)
           if (loading instanceof Promise) loading.catch(() => {})
-          whole.push({ to, loading })
+          whole.push({ rows, loading })
         } else {
           yield* fetcher.fetch(stored, offsets, column => {
-            own[to] = { column, segment: null, rows: ascendingTo(offsets.length), isOwn: true }
+            own[to] = ownRows(column)
           })
         }
       }
       // Finish one part before the next, so that the columns of all parts are never in memory together.
-      for (const { to, loading } of whole) {
+      for (const { rows, loading } of whole) {
         const { column } = yield* wait(loading)
-        own[to] = {
-          column: takeColumn(column, offsets),
-          segment: null,
-          rows: ascendingTo(offsets.length),
-          isOwn: true,
-        }
+        own[rows.to] = ownRows(takeColumn(column, rows.offsets))
         if (pacer.due()) yield pacer.pause()
       }
     }
     yield* fetcher.finish()
-    return found
   }
 
-  /** Start reading the footers of the files that contain columns of a part. */
-  #prefetchFooters({ fragment }: Part, fields: readonly TableField[]): void {
-    for (const field of fields) {
-      const file = fileOf(fragment, field)
-      if (file === undefined || 'slot' in file) continue
-      const footer = this.#footer(file)
-      if (footer instanceof Promise) footer.catch(() => {})
-    }
+  /** Start reading the footer of the file that contains a column. */
+  #prefetchFooter({ file, path }: NonNullable<ColumnPlace>): void {
+    if (path === null || this.#source.footers.has(path)) return
+    const footer = this.#footerAt(path, file as StoredFile)
+    if (footer instanceof Promise) footer.catch(() => {})
   }
 
   /**
@@ -521,17 +522,27 @@ export class TableReader {
    * whole.
    */
   *#storedRows(
-    part: Part,
-    field: TableField,
-    offsets: Uint32Array,
+    { place: { file, path }, part, field, offsets }: MissingRows,
     patience: number,
   ): Task<StoredColumn | null> {
-    const file = fileOf(part.fragment, field)
-    if (file === undefined || 'slot' in file) return null
-    const layout = yield* wait(this.#footer(file))
+    if (path === null) return null
+    const layout = yield* wait(this.#footerAt(path, file as StoredFile))
     const range = layout.batches[part.batch]?.columns[file.fields.indexOf(field.id)]
     if (range === undefined || isLoadedWhole(range, offsets, patience)) return null
-    return { path: this.#path(file.file), layout, range, field }
+    return { path, layout, range, field }
+  }
+
+  /** Return the places of columns of a part. */
+  #placesOf(part: Part, fields: readonly TableField[]): readonly ColumnPlace[] {
+    return fields.map(field => {
+      const file = fileOf(part.fragment, field)
+      if (file === undefined) return null
+      return {
+        file,
+        key: this.#keyOf(file, part, field),
+        path: 'slot' in file ? null : this.#path(file.file),
+      }
+    })
   }
 
   /** Estimate the stored size in bytes of columns, for all fragments of the table. */
@@ -782,7 +793,10 @@ export class TableReader {
   }
 
   #footer(file: StoredFile): MaybePromise<FileLayout> {
-    const path = this.#path(file.file)
+    return this.#footerAt(this.#path(file.file), file)
+  }
+
+  #footerAt(path: string, file: StoredFile): MaybePromise<FileLayout> {
     return this.#source.footers.get(path, () => readFooter(this.#source.store, path, file))
   }
 
@@ -879,43 +893,52 @@ function listed(fragment: Fragment, batchRows: readonly number[]): readonly Part
   return parts
 }
 
-/** Columns and live rows of a part, as far as they are in memory. Nothing is kept in memory for this object. */
-export class PartInMemory {
+/** A part whose rows are read often. Nothing is kept in memory for this object. */
+export class KnownPart {
   readonly part: Part
   readonly #source: TableSource
-  readonly #fields: readonly TableField[]
-  /** The cache keys of the columns. Null: all values are null. */
-  readonly #keys: readonly (string | null)[]
   /** The cache key of the live rows. Null: all rows are live. */
   readonly #liveKey: string | null
+  readonly #findPlaces: () => readonly ColumnPlace[]
+  #places: readonly ColumnPlace[] | null = null
 
   constructor(
     source: TableSource,
     part: Part,
-    fields: readonly TableField[],
-    keys: readonly (string | null)[],
     liveKey: string | null,
+    findPlaces: () => readonly ColumnPlace[],
   ) {
     this.part = part
     this.#source = source
-    this.#fields = fields
-    this.#keys = keys
     this.#liveKey = liveKey
+    this.#findPlaces = findPlaces
   }
 
-  /** Return column number `i`. Return null if it is not in memory. */
-  column(i: number): Column | null {
-    const key = this.#keys[i]!
-    const field = this.#fields[i]!
-    if (key === null) return nullColumn(field.type, this.part.rows)
-    const loaded = this.#source.columns.peek(key)
-    return loaded === undefined ? null : asOfType(loaded, field).column
+  /** The places of the columns, in the order of the fields. */
+  get places(): readonly ColumnPlace[] {
+    this.#places ??= this.#findPlaces()
+    return this.#places
   }
 
   /** Return the live rows as offsets in the part. Null: all rows. Undefined: the live rows are not in memory. */
   live(): Bitset | null | undefined {
     return this.#liveKey === null ? null : this.#source.live.peek(this.#liveKey)
   }
+}
+
+/** Rows of a column that is not in memory. The rows become `own[to]`. */
+interface MissingRows {
+  readonly own: RowsOfColumn[]
+  readonly to: number
+  readonly field: TableField
+  readonly place: NonNullable<ColumnPlace>
+  readonly part: Part
+  readonly offsets: Uint32Array
+}
+
+/** Return all rows of a column that shares no memory with the cache. */
+function ownRows(column: Column): RowsOfColumn {
+  return { column, segment: null, rows: ascendingTo(column.length), isOwn: true }
 }
 
 /**
@@ -982,5 +1005,7 @@ function readOffsets(bytes: Uint8Array): NumberRuns | null {
 }
 
 function ascendingTo(rows: number): Uint32Array {
-  return Uint32Array.from({ length: rows }, (_, row) => row)
+  const numbers = new Uint32Array(rows)
+  for (let row = 1; row < rows; row++) numbers[row] = row
+  return numbers
 }

@@ -49,9 +49,9 @@ export interface ScalarSegment {
   valueAt?(rank: number, fromEnd: boolean, pacer: Pacer): Promise<Scalar>
   /**
    * Append the ordinals of the rows with the value `key`. Reads only memory. Returns false if a needed page is not in
-   * memory. The method is absent if the segment cannot find values in this way.
+   * memory, or if there are more than `most` rows. The method is absent if the segment cannot find values in this way.
    */
-  seek?(key: Key, ordinals: number[]): boolean
+  seek?(key: Key, ordinals: number[], most: number): boolean
   /** Return the ordinals of the rows that match a probe. */
   find(probe: ScalarProbe, pacer: Pacer): MaybePromise<RowSet>
 }

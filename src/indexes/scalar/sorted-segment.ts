@@ -49,9 +49,9 @@ export class SortedSegment implements ScalarSegment {
     return rows
   }
 
-  seek(key: Key, ordinals: number[]): boolean {
+  seek(key: Key, ordinals: number[], most: number): boolean {
     const run = this.#pages.seek(key)
-    if (run === null) return false
+    if (run === null || run.to - run.from > most) return false
     for (let entry = run.from; entry < run.to; entry++) {
       const { page, start } = this.#pages.pageOf(entry)
       const column = this.#pages.peek(page, 1)
