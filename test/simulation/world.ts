@@ -395,19 +395,23 @@ export class Host {
     this.#process.die()
   }
 
-  /** The root as the living process has it open. While a caller waits for one, another caller may close it. */
-  async #openRoot(): Promise<Namespace> {
+  /**
+   * The root as the living process has it open. While a caller waits for one, another caller may close it. `then` runs
+   * before anything else can happen to the root.
+   */
+  async #openRoot(then: () => void = () => {}): Promise<Namespace> {
     for (;;) {
       const opened = this.#opened
       const ns = await opened
-      if (opened === this.#opened) return ns
+      if (opened !== this.#opened) continue
+      then()
+      return ns
     }
   }
 
   /** Does something with the root; a process that is brief closes it then, and another one opens it. */
   async #during<T>(work: (ns: Namespace) => Promise<T>): Promise<T> {
-    const ns = await this.#openRoot()
-    this.#busy++
+    const ns = await this.#openRoot(() => this.#busy++)
     try {
       return await work(ns)
     } finally {
