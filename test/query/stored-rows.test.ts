@@ -215,7 +215,7 @@ test('some rows are those of the whole columns, for any types, history and budge
       await own.close()
       await whole.close()
     }),
-    { numRuns: process.env.SHEAF_SEED === undefined ? 12 : 100 },
+    { numRuns: process.env.SHEAF_SEED === undefined ? 12 : 40 },
   )
   expect(synchronous).toBeGreaterThan(5)
 })
@@ -253,7 +253,7 @@ test('rows by key are those of a request, for any types, history and budget', as
       }
       await ns.close()
     }),
-    { numRuns: process.env.SHEAF_SEED === undefined ? 8 : 100 },
+    { numRuns: process.env.SHEAF_SEED === undefined ? 8 : 40 },
   )
   expect(direct).toBeGreaterThan(5)
 })
