@@ -174,12 +174,23 @@ function kindOf(status: number | undefined, code: string | undefined): FailureKi
   return status >= 300 && status < 500 ? 'invalid' : 'unknown'
 }
 
-/** Read a stream to its end. */
+/**
+ * Read a stream to its end. Returns no `Buffer`, because its method `slice` does not copy, and values of binary columns
+ * would be Buffers.
+ */
 export async function collect(stream: AsyncIterable<Uint8Array>, attempt: Attempt): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
+  let size = 0
   for await (const chunk of stream) {
     attempt.progress()
     chunks.push(chunk)
+    size += chunk.length
   }
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
+  const bytes = new Uint8Array(size)
+  let at = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, at)
+    at += chunk.length
+  }
+  return bytes
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { FailureKind } from '../../../adapters/object-store/bucket.js'
+import { collect, type FailureKind } from '../../../adapters/object-store/bucket.js'
 import { mergeRanges } from '../../../adapters/object-store/merge-ranges.js'
 import { ObjectStore, partBytes } from '../../../adapters/object-store/object-store.js'
 import { BlobLog } from '../../../src/commit/blob-log.js'
@@ -349,4 +349,16 @@ test('merged ranges contain all ranges', () => {
       }
     }),
   )
+})
+
+test.each([0, 1, 3])('a reply of %i chunks is read as a Uint8Array, not as a Buffer', async count => {
+  async function* stream() {
+    for (let i = 0; i < count; i++) yield Buffer.from(`chunk ${i};`)
+  }
+  let progress = 0
+  const attempt = { signal: new AbortController().signal, progress: () => progress++ }
+  const read = await collect(stream(), attempt)
+  expect(read.constructor).toBe(Uint8Array)
+  expect(new TextDecoder().decode(read)).toBe(['chunk 0;', 'chunk 1;', 'chunk 2;'].slice(0, count).join(''))
+  expect(progress).toBe(count)
 })
