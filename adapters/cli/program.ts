@@ -57,12 +57,14 @@ function fail(cause: unknown): void {
   } else console.error(cause)
 }
 
-// End quietly if the program that reads the output, such as `head`, closes the pipe.
+const command = readArguments(process.argv.slice(2), process.env)
+
+// End quietly if the program that reads the output, such as `head`, closes the pipe. But `doctor` first deletes what it wrote.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
-  process.exit()
+  if (command.kind !== 'doctor') process.exit()
 })
 // After SIGHUP the terminal is gone. A message for it must not end the server before it has answered.
 process.stderr.on('error', () => {})
 
-await run(readArguments(process.argv.slice(2), process.env)).catch(fail)
+await run(command).catch(fail)

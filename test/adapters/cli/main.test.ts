@@ -245,6 +245,18 @@ describe('sheaf doctor', () => {
     expect(readdirSync(root)).toEqual([])
   })
 
+  test('leaves nothing behind if the program that reads its output ends early', async () => {
+    const root = freshRoot()
+    mkdirSync(root)
+    const child = spawn(process.execPath, [program, 'doctor', root])
+    children.push(child)
+    const exit = once(child, 'exit')
+    await once(child.stdout, 'data')
+    child.stdout.destroy()
+    expect(await exit).toEqual([0, null])
+    expect(readdirSync(root)).toEqual([])
+  })
+
   test.each([
     ['s3://bucket/prefix', 1, '(npm install @aws-sdk/client-s3)\n'],
     ['az://container', 1, '(npm install @azure/storage-blob@12.32)\n'],
