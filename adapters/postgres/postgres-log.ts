@@ -73,12 +73,14 @@ export class PostgresLog implements ExternalLog {
     const rows = await this.#query(`read slot ${first}`, this.#sql.read, [first, first + count - 1], signal)
     const found = new Array<Uint8Array | null>(count).fill(null)
     let before: number | null = null
+    let length = count
     for (const [number, bytes] of rows) {
       const slot = Number(number)
       if (slot < first) before = checksumOf(bytes!)
-      else found[slot - first] = Buffer.from(bytes!, 'hex')
+      else if (bytes == null) length = Math.min(length, slot - first)
+      else found[slot - first] = Buffer.from(bytes, 'hex')
     }
-    return { found, mark: null, before }
+    return { found: found.slice(0, length), mark: null, before }
   }
 
   async append(slot: number, bytes: Uint8Array): Promise<'won' | 'taken'> {

@@ -10,6 +10,9 @@ export type Statements = ReturnType<typeof statementsOf>
  */
 const checksum = 'substring(bytes FROM octet_length(bytes) - 23 FOR 4)'
 
+/** Maximum number of bytes of several slots that are read together. */
+const bytesAtOnce = 16_000_000
+
 /** Return the statements for a table. */
 export function statementsOf(schema: string, table: string) {
   const name = `${quoted(schema)}.${quoted(table)}`
@@ -47,8 +50,15 @@ export function statementsOf(schema: string, table: string) {
       SELECT
         (SELECT count(*) FROM written) = 1,
         set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`,
-    /** `$2`: first slot; `$3`: last slot. Returns the slots, and the checksum of the slot before them. */
-    read: `SELECT slot, encode(CASE WHEN slot < $2::bigint THEN ${checksum} ELSE bytes END, 'hex') FROM ${name}
+    /**
+     * `$2`: first slot; `$3`: last slot. Returns the slots, and the checksum of the slot before them. After the first slot,
+     * returns null instead of bytes that do not fit in `bytesAtOnce`.
+     */
+    read: `SELECT slot, encode(CASE
+        WHEN slot < $2::bigint THEN ${checksum}
+        WHEN slot = $2 OR sum(octet_length(bytes)) OVER (ORDER BY slot) <= ${bytesAtOnce} THEN bytes
+      END, 'hex')
+      FROM ${name}
       WHERE root = $1 AND slot BETWEEN $2::bigint - 1 AND $3::bigint AND bytes IS NOT NULL`,
     /** `$2`: slot. */
     checksum: `SELECT encode(${checksum}, 'hex') FROM ${name} WHERE root = $1 AND slot = $2 AND bytes IS NOT NULL`,
