@@ -24,7 +24,10 @@ const apart = [...watching, ...replacing]
 /** The examples import the package by its name. Tests run them with the sources, as `paths` of tsconfig.json does for the compiler. */
 const alias = [
   { find: /^sheaf$/, replacement: resolve('src/index.ts') },
-  { find: /^sheaf\/(files|http|azure|gcs|postgres|s3|storage)$/, replacement: resolve('adapters/$1/public.ts') },
+  {
+    find: /^sheaf\/(files|http|azure|gcs|postgres|s3|storage)$/,
+    replacement: resolve('adapters/$1/public.ts'),
+  },
 ]
 
 /** What a root on a real disk is proven by: its store, what a crash leaves, and files made elsewhere. */

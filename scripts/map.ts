@@ -20,7 +20,14 @@ import { dirname, join, relative, resolve } from 'node:path'
 const lines: readonly (readonly string[])[] = [
   ['adapters/cli'],
   ['adapters/http', 'adapters/worker'],
-  ['adapters/files', 'adapters/storage', 'adapters/s3', 'adapters/azure', 'adapters/gcs', 'adapters/postgres'],
+  [
+    'adapters/files',
+    'adapters/storage',
+    'adapters/s3',
+    'adapters/azure',
+    'adapters/gcs',
+    'adapters/postgres',
+  ],
   ['adapters/object-store'],
   ['adapters'],
   ['index'],
@@ -260,7 +267,9 @@ function unguardedCalls(files: readonly SourceFile[]): string[] {
 const publicFiles = [
   'src/index.ts',
   'src/protocol/public.ts',
-  ...['http', 'worker', 'files', 'storage', 's3', 'azure', 'gcs', 'postgres'].map(name => `adapters/${name}/public.ts`),
+  ...['http', 'worker', 'files', 'storage', 's3', 'azure', 'gcs', 'postgres'].map(
+    name => `adapters/${name}/public.ts`,
+  ),
 ]
 /** Types that no module imports, but that the generated declarations of other modules contain. */
 const namedInDeclarations = ['JsonField', 'Typed']
