@@ -179,6 +179,7 @@ export class CommitQueue<S> {
     const entries: Entry[] = []
     const texts: string[] = []
     const blobs: Uint8Array[] = []
+    const earlier = { entries, blob: (index: number) => blobs[index]! }
     const need = new Set<string>()
     let bytes = 0
     let textBytes = 0
@@ -187,9 +188,10 @@ export class CommitQueue<S> {
       const ticket = this.#tickets.shift()
       if (ticket === undefined) break
       try {
-        const at = { slot, entry: tickets.length, ts }
+        const entry = tickets.length
         const transactionId = formatTransactionId(slot, ticket.txn)
-        const proposal = ticket.propose(state, { ...at, transactionId, firstBlob: blobs.length })
+        const firstBlob = blobs.length
+        const proposal = ticket.propose(state, { slot, entry, ts, transactionId, firstBlob, earlier })
         if (proposal === null) {
           refused.push({ ticket, error: nothing })
           continue
@@ -201,7 +203,7 @@ export class CommitQueue<S> {
           break
         }
         this.#machine.check?.(state, written.entry)
-        state = this.#machine.apply(state, written.entry, at)
+        state = this.#machine.apply(state, written.entry, { slot, entry, ts })
         tickets.push(ticket)
         entries.push(written.entry)
         texts.push(written.text)

@@ -152,6 +152,15 @@ export interface ProposalPosition extends Position {
   readonly transactionId: string
   /** The index of the proposal's first blob among the blobs of the slot. */
   readonly firstBlob: number
+  /** The earlier entries of the slot. Absent in a transaction, whose state has no slots. */
+  readonly earlier?: EntriesWithBlobs
+}
+
+/** Entries of one slot, with the blobs of the slot. */
+export interface EntriesWithBlobs {
+  readonly entries: readonly Entry[]
+  /** Return a blob by its index in the slot, without a copy. */
+  blob(index: number): Uint8Array
 }
 
 /**

@@ -24,7 +24,7 @@ import type { HandlerOptions, Reply, Request } from '../protocol/calls.js'
 import type { ChangeKind } from '../protocol/change-kind.js'
 import { readParameters } from '../protocol/parameters.js'
 import { keysFor, soleParameter } from '../query/key-condition.js'
-import { commit, type Decision, requirementsOf } from '../root/commit.js'
+import { commit, type Decide, requirementsOf } from '../root/commit.js'
 import type { Engine } from '../root/engine.js'
 import { knownVersion } from '../root/open-table.js'
 import type { TableReader } from '../table/table-reader.js'
@@ -193,12 +193,15 @@ interface Written {
   readonly isFound: boolean
 }
 
+/** The bytes of a new row. `nothing`: there is no new row. */
+type RowBytes = Uint8Array | 'nothing'
+
 interface Writer<R> {
   /**
    * Return the bytes of the new row, or that there is none. Null: the row must be written in the usual steps. `row`: the
    * row with the key; null: there is none.
    */
-  readonly write: (row: NewestRow | null, table: KeyedTable) => MaybePromise<Uint8Array | 'nothing' | null>
+  readonly write: (row: NewestRow | null, table: KeyedTable) => MaybePromise<RowBytes | null>
   /** Whether the new row has the key of the selection. */
   readonly keepsKey: boolean
   readonly reply: (written: Written) => R
@@ -217,28 +220,62 @@ async function writeOneRow<R>(
   engine: Engine,
   call: Call,
   kind: ChangeKind,
-  { write, keepsKey, reply }: Writer<R>,
+  writer: Writer<R>,
 ): Promise<R | null> {
   const { options } = call
   // A transaction reads its own changes, and has no `current`.
   if (engine.root.current === undefined || options.callKey !== undefined) return null
   if (engine.root.isBehind?.() === true) await engine.root.refresh(options.signal)
-  let first = locateNow(engine, call)
-  for (let reads = 0; first instanceof Promise && reads < readsMax; reads++) {
-    // The usual steps report the error of a read.
-    await first.catch(() => {})
-    first = locateNow(engine, call)
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    let found = locateNow(engine, call)
+    for (let reads = 0; found instanceof Promise && reads < readsMax; reads++) {
+      // The usual steps report the error of a read.
+      await found.catch(() => {})
+      found = locateNow(engine, call)
+    }
+    if (!isLocated(found)) return null
+    const writing = bytesFor(engine, call, found, writer)
+    const bytes = writing instanceof Promise ? await writing : writing
+    if (bytes === null) return null
+    const committed = await commit(engine, decisionFor(engine, call, kind, found, bytes, writer), options)
+    if (committed !== null) return committed.reply
   }
-  if (!isLocated(first)) return null
-  const { head: known, table: on, row: before } = first
-  const writing = write(before, on)
-  const bytes = writing instanceof Promise ? await writing.catch(() => null) : writing
-  if (bytes === null) return null
-  const decide = (state: CatalogState, at: ProposalPosition): Decision<R> | null => {
+  return null
+}
+
+/** Return the bytes of the new row. Returns null if the row must be written in the usual steps. */
+function bytesFor<R>(
+  engine: Engine,
+  { column }: Call,
+  { head, row, table }: Located,
+  { write }: Writer<R>,
+): MaybePromise<RowBytes | null> {
+  const writing = write(row, table)
+  if (!(writing instanceof Promise)) return writing
+  return writing.catch(() => {
+    // Perhaps the base is too old, so that its files were deleted.
+    keyedTables(engine).tables.delete(`${head.uuid}/${column}`)
+    return null
+  })
+}
+
+/**
+ * Return the decision to write a row. It is null if the row has changed since it was found, or if it cannot be found
+ * without waiting.
+ */
+function decisionFor<R>(
+  engine: Engine,
+  call: Call,
+  kind: ChangeKind,
+  first: Located,
+  bytes: RowBytes,
+  { keepsKey, reply }: Pick<Writer<R>, 'keepsKey' | 'reply'>,
+): Decide<R, null> {
+  return (state, at) => {
     const head = tableIn(state, call)
-    const now = head === known ? first : locate(engine, head, call)
-    // The values of a row of a fragment never change. So the bytes are valid as long as it is the same row.
-    if (!isLocated(now) || now.table !== on || !isSameRow(now.row, before)) return null
+    const now = head === first.head ? first : locateAfter(engine, head, call, at)
+    // The values of a row of an origin never change. So the bytes are valid as long as it is the same row.
+    if (!isLocated(now) || now.table !== first.table || !isSameRow(now.row, first.row)) return null
     const { row, key, table } = now
     const written = bytes === 'nothing' ? null : { bytes, id: row?.id ?? null }
     const { change, blobs } = changedRow(
@@ -261,9 +298,10 @@ async function writeOneRow<R>(
       }),
     }
   }
-  return (await commit(engine, decide, options))?.reply ?? null
 }
 
+/** Maximum number of attempts. Other commits change the row or the table between an attempt and its commit. */
+const attemptsMax = 3
 /** Maximum number of reads before a row is found: its deletion vector and its row ids, and both for a newer version. */
 const readsMax = 4
 
@@ -271,6 +309,31 @@ const readsMax = 4
 function locateNow(engine: Engine, call: Call): Located | Promise<unknown> | null {
   const head = tableIn(engine.root.state, call)
   return head !== undefined && engine.writers.isUrgent(head.uuid) ? null : locate(engine, head, call)
+}
+
+/**
+ * Find the row with the key of a call on a state that may include earlier entries of the slot `at`. The log may never
+ * have these entries, so the row is found on the state before them, and their changes must not affect the row.
+ */
+function locateAfter(
+  engine: Engine,
+  head: TableHead | undefined,
+  call: Call,
+  { earlier }: ProposalPosition,
+): Located | Promise<unknown> | null {
+  const before = tableIn(engine.root.state, call)
+  if (before?.mark === head?.mark) return locate(engine, head, call)
+  if (before?.uuid !== head?.uuid || !isWritable(head!)) return null
+  const found = locate(engine, before, call)
+  if (!isLocated(found)) return found
+  const changes = engine.versions.recent.between(head!.uuid, before!.mark, head!.mark, earlier)
+  const row = changes === null ? undefined : found.table.rows.after(found.row, found.key, changes)
+  return row === undefined ? null : { ...found, head: head!, row }
+}
+
+/** Return whether this module may write to a table. Earlier versions than the newest one may have expired. */
+function isWritable(head: TableHead): boolean {
+  return head.kind === 'sheaf' && head.view === null && latestOf(head) === head.mark
 }
 
 function tableIn(state: CatalogState, { id, options }: Call): TableHead | undefined {
@@ -282,7 +345,7 @@ function isLocated(found: Located | Promise<unknown> | null): found is Located {
 }
 
 function isSameRow(a: NewestRow | null, b: NewestRow | null): boolean {
-  return a?.fragment === b?.fragment && a?.offset === b?.offset
+  return a?.origin.fragment === b?.origin.fragment && a?.origin.offset === b?.origin.offset
 }
 
 /**
@@ -323,10 +386,8 @@ function keptColumns(
  * the usual steps.
  */
 function keyedTable(engine: Engine, head: TableHead, column: string): KeyedTable | null {
-  const { uuid, mark } = head
-  if (head.kind !== 'sheaf' || head.view !== null || latestOf(head) !== mark) return null
-  // The changes of earlier entries of the same slot are not known yet.
-  if (engine.root.state.tables.get(uuid)?.mark !== mark) return null
+  const { uuid } = head
+  if (!isWritable(head)) return null
   const { tables, misses } = keyedTables(engine)
   const key = `${uuid}/${column}`
   const known = tables.get(key)

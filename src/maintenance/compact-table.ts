@@ -12,13 +12,18 @@ import { passingBy } from '../table/table-source.js'
 import { buildChange, type MovedDraft, type MovePart } from '../write/build-change.js'
 import { carriedIndexes, movedIndexes } from '../write/carry-indexes.js'
 import {
+  type CarriedMove,
   type Compacted,
   carriedOver,
   compactFragments,
   mergeDeletionVectors,
   stillMerged,
+  touches,
+  withLaterDeletions,
 } from '../write/compact.js'
 import { type CompactionMode, type CompactionPlan, planCompaction } from '../write/compaction-plan.js'
+import { InlineRoom } from '../write/inline-room.js'
+import { noteMoves } from '../write/newest-rows.js'
 import type { StageTarget } from '../write/stage.js'
 import { isSuperseded } from './is-superseded.js'
 
@@ -160,7 +165,7 @@ async function tryToCommit(
   if (head === undefined || version === undefined) return { change: null }
   const newer = await readerOf(engine, head, version, signal)
   const target = stageTarget(engine, head)
-  const moves: MovePart[] = []
+  const moves: CarriedMove[] = []
   const moving: Compacted[] = []
   for (const each of compacted) {
     const move = await carriedOver(each, newer, target, pacer)
@@ -169,45 +174,49 @@ async function tryToCommit(
     moving.push(each)
   }
   const carried = await carriedIndexes(engine.source, newer.layout, moving, target, pacer)
-  const parts = {
-    kind: 'compaction',
-    moves,
-    folded: stillMerged(folded, layout, newer.layout),
-    indexes: (idOf: (draft: MovedDraft) => number) => movedIndexes(carried, idOf),
-    fields: layout.schema.fields.map(({ id }) => id),
-  } as const
-  if (moves.length + parts.folded.length === 0) return { change: null }
-  const touched = new Set([
-    ...moves.flatMap(({ from }) => from.map(({ id }) => id)),
-    ...parts.folded.map(([id]) => id),
-  ])
-  const outcome = await commit<Change>(engine, (state, { firstBlob }) => {
+  const merged = stillMerged(folded, layout, newer.layout)
+  if (moves.length + merged.length === 0) return { change: null }
+  const outcome = await commit<Change>(engine, (state, { firstBlob, earlier }) => {
     const now = state.tables.get(uuid)
     if (now === undefined) return null
-    if (now.mark !== head.mark) {
-      const since = engine.versions.recent.between(uuid, head.mark, now.mark)
-      if (since === null || since.some(({ change }) => touches(change, touched))) return null
+    const since = engine.versions.recent.between(uuid, head.mark, now.mark, earlier)
+    if (since === null || since.some(({ change }) => endsWork(change, merged))) return null
+    const room = new InlineRoom()
+    const later: MovePart[] = []
+    for (const [i, move] of moves.entries()) {
+      const moved = withLaterDeletions(moving[i]!, move, since, room)
+      if (moved === null) return null
+      later.push(moved)
     }
+    const parts = {
+      kind: 'compaction',
+      moves: later,
+      folded: merged,
+      indexes: (idOf: (draft: MovedDraft) => number) => movedIndexes(carried, idOf),
+      fields: layout.schema.fields.map(({ id }) => id),
+    } as const
     const { change, blobs } = buildChange(now, parts, firstBlob)
     return { ops: [change], blobs, req: requirementsOf(now), need: featuresOf(change), reply: change }
   })
-  return outcome && { change: outcome.reply }
+  if (outcome === null) return null
+  const { reply, committed } = outcome
+  noteMoves(
+    committed!.entry.ops[0] as Change,
+    moving.map(({ survivors }) => survivors),
+  )
+  return { change: reply }
 }
 
 function featuresOf({ indexes }: Change): readonly string[] {
   return indexes === undefined ? [movesFeature] : [movesFeature, indexesFeature]
 }
 
-/** Return whether a change affects one of `fragments`. */
-function touches(change: Change, fragments: ReadonlySet<number>): boolean {
-  const { restore, dead, columns = [], folded = [], indexes = [] } = change
+/** Return whether the work cannot be committed after a change. */
+function endsWork(change: Change, merged: readonly FoldedDead[]): boolean {
+  const { restore, indexes = [] } = change
   // A new index has its own row mappings, and these would have to be updated for the moved rows.
   if (restore !== undefined || indexes.length > 0) return true
-  const touched = [
-    ...fragmentsLeaving(change),
-    ...dead.map(([id]) => id),
-    ...columns.map(({ fragment }) => fragment),
-    ...folded.map(([id]) => id),
-  ]
-  return touched.some(id => fragments.has(id))
+  // New parts of a deletion vector come after its merged parts.
+  const fragments = new Set(merged.map(([id]) => id))
+  return touches({ ...change, dead: [] }, fragments)
 }

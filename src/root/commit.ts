@@ -255,7 +255,7 @@ async function tryOnNewest<P, R>(
     const now = find(state)
     if (now?.uuid !== head?.uuid) return null
     if (now !== undefined && now.mark !== head!.mark) {
-      const since = engine.versions.recent.between(now.uuid, head!.mark, now.mark)
+      const since = engine.versions.recent.between(now.uuid, head!.mark, now.mark, at.earlier)
       if (since === null || !since.every(recent => outlives?.(prepared, recent))) return null
     }
     return decide(state, prepared, at)

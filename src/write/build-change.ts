@@ -172,11 +172,11 @@ export function appendedRows(
 /** The effect of a write on at most one row of a table. */
 interface RowWrite {
   readonly kind: ChangeKind
-  /** The row that is deleted. `isLast`: whether it is the last live row of its fragment. Null: none. */
+  /** The row that is deleted. `rowsLeft`: the number of live rows of its fragment before. Null: none. */
   readonly removed: {
     readonly fragment: number
     readonly offset: number
-    readonly isLast: boolean
+    readonly rowsLeft: number
   } | null
   /** The row that is written, as the bytes of a batch. `id`: the id that it keeps; null: it is new. Null: none. */
   readonly written: { readonly bytes: Uint8Array; readonly id: number | null } | null
@@ -197,7 +197,8 @@ export function changedRow(
   const blobs: Uint8Array[] = []
   const add: AddedFragment[] = []
   const dead: AddedDead[] = []
-  if (removed?.isLast === false) {
+  const isLast = removed?.rowsLeft === 1
+  if (removed !== null && !isLast) {
     dead.push([removed.fragment, { blob: firstBlob }, 1])
     blobs.push(asBytes(Uint32Array.of(removed.offset)))
   }
@@ -216,7 +217,7 @@ export function changedRow(
     kind,
     add,
     dead,
-    drop: removed?.isLast ? [removed.fragment] : [],
+    drop: isLast ? [removed.fragment] : [],
     schema: null,
     next: { row: row + (written?.id === null ? 1 : 0), frag: frag + add.length, field },
   }

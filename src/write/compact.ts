@@ -6,8 +6,10 @@ import type { Batch } from '../arrow/column.js'
 import { asBytes, batchBytes } from '../arrow/layout.js'
 import { withOwnDictionary } from '../arrow/own-dictionary.js'
 import { takeBatch } from '../arrow/take.js'
-import type { FoldedDead } from '../manifest/change.js'
+import { type Change, type FoldedDead, fragmentsLeaving } from '../manifest/change.js'
+import { fragmentsById } from '../manifest/index-cover.js'
 import { type Fragment, fileKey, type Layout, onlyLostRows, runsKey } from '../manifest/layout.js'
+import type { RecentChange } from '../manifest/recent-changes.js'
 import { arrowSchema } from '../manifest/table-schema.js'
 import type { Bitset } from '../primitives/bitset.js'
 import { joinNumbers } from '../primitives/join-numbers.js'
@@ -18,6 +20,7 @@ import type { TableReader } from '../table/table-reader.js'
 import type { MovedDraft, MovePart } from './build-change.js'
 import { InlineRoom } from './inline-room.js'
 import { inlineBytes, type StageTarget, stageIntoFiles } from './stage.js'
+import { offsetsIn } from './stage-deletions.js'
 import { type RunsDraft, stageIds, stageRuns, storeRuns } from './stage-runs.js'
 
 /** Maximum number of rows, and of bytes, that are copied without a pause. */
@@ -104,6 +107,12 @@ async function* liveBatches(
   }
 }
 
+/** A compaction that was adapted to a version. */
+export interface CarriedMove extends MovePart {
+  /** Numbers of the deleted rows, ascending, counted over all new fragments. `dead` has the same rows. */
+  readonly died: Uint32Array
+}
+
 /**
  * Adapt a compaction to a newer version, in which more of its rows may be deleted. Returns null if the old fragments
  * are gone, are no longer adjacent, or have other columns. Then the caller must discard the compaction.
@@ -113,15 +122,13 @@ export async function carriedOver(
   newer: TableReader,
   target: StageTarget,
   pacer: Pacer,
-): Promise<MovePart | null> {
-  const now = new Map(newer.layout.fragments.map(fragment => [fragment.id, fragment]))
-  const gone = from.map(({ id }) => id).filter(id => !now.has(id))
-  // The new fragments take the positions of the old fragments, so there must not be more of them, and the old fragments
-  // must be adjacent. A restore may have brought back a fragment between them.
-  if (gone.length === from.length || moved.length > from.length - gone.length) return null
-  const positions = new Map(newer.layout.fragments.map(({ id }, place) => [id, place]))
-  const left = from.map(({ id }) => positions.get(id)).filter(place => place !== undefined)
-  if (left.some((place, i) => i > 0 && place !== left[i - 1]! + 1)) return null
+): Promise<CarriedMove | null> {
+  const now = fragmentsById(newer.layout)
+  const left = from.map(({ id }) => now.positionOf(id)).filter(place => place !== undefined)
+  const gone = from.map(({ id }) => id).filter(id => now.get(id) === undefined)
+  // The old fragments must be adjacent. A restore may have brought back a fragment between them.
+  if (!hasPlaces(from, gone, moved) || left.some((place, i) => i > 0 && place !== left[i - 1]! + 1))
+    return null
   const died: Uint32Array[] = []
   let before = 0
   for (const [i, fragment] of from.entries()) {
@@ -132,37 +139,118 @@ export async function carriedOver(
     if (later === undefined || later.dead.count !== fragment.dead.count) {
       const still = later === undefined ? null : (await newer.liveIn(later, pacer)).asBits()
       const lost = (still === null ? live.clone() : live.clone().andNot(still)).toIndices()
-      const ranks = live.ranks()
-      died.push(lost.map(offset => before + live.rank(offset, ranks)))
+      died.push(numbersOf(lost, { live, before }))
     }
     before += live.count()
   }
-  const dead = await deadByDraft(joinNumbers(Uint32Array, died), moved, target, pacer)
-  return { from, gone, moved, dead }
-}
-
-/** Stage the deleted rows of each new fragment. `died`: numbers of the deleted rows, counted over all new fragments. */
-async function deadByDraft(
-  died: Uint32Array,
-  moved: readonly MovedDraft[],
-  target: StageTarget,
-  pacer: Pacer,
-): Promise<ReadonlyMap<MovedDraft, RunsDraft>> {
+  const all = joinNumbers(Uint32Array, died)
   const dead = new Map<MovedDraft, RunsDraft>()
   const room = new InlineRoom()
+  for (const [draft, own] of diedByDraft(all, moved))
+    dead.set(draft, await stageRuns(NumberRuns.of(own), asBytes(own), room, target, pacer.signal))
+  return { from, gone, moved, dead, died: all }
+}
+
+/**
+ * Adapt a compaction to the changes after the version of `carriedOver`, without waiting. So writers of single rows,
+ * which never wait, cannot make it lose each commit. Returns null if a change did more to the old fragments than delete
+ * a few rows.
+ *
+ * `move`: the result of `carriedOver`. `room`: the inline bytes that the commit may still use.
+ */
+export function withLaterDeletions(
+  { from, survivors }: Compacted,
+  move: CarriedMove,
+  later: readonly RecentChange[],
+  room: InlineRoom,
+): MovePart | null {
+  const places = new Map<number, RowPlaces>()
+  let rows = 0
+  for (const [i, { id }] of from.entries()) {
+    places.set(id, { live: survivors[i]!, before: rows })
+    rows += survivors[i]!.count()
+  }
+  const died = new Set(move.died)
+  const gone = new Set(move.gone)
+  for (const { change, slot } of later) {
+    if (!touches(change, places)) continue
+    if (!deletesOnly(change)) return null
+    for (const [id, offsets] of change.dead) {
+      const place = places.get(id)
+      if (place === undefined) continue
+      if (!('blob' in offsets)) return null
+      for (const number of numbersOf(offsetsIn(slot.blob(offsets.blob)), place)) died.add(number)
+    }
+    for (const id of change.drop) {
+      const place = places.get(id)
+      if (place === undefined) continue
+      gone.add(id)
+      for (const number of numbersOf(place.live.toIndices(), place)) died.add(number)
+    }
+  }
+  if (died.size === move.died.length && gone.size === move.gone.length) return move
+  const dead = new Map<MovedDraft, RunsDraft>()
+  for (const [draft, own] of diedByDraft(Uint32Array.from(died).sort(), move.moved)) {
+    const blob = asBytes(own)
+    if (!room.takes(blob.length)) return null
+    dead.set(draft, { runs: NumberRuns.of(own), content: { blob } })
+  }
+  return hasPlaces(from, [...gone], move.moved) ? { from, gone: [...gone], moved: move.moved, dead } : null
+}
+
+/** Where the live rows of an old fragment are among all rows of the new fragments: from number `before` on. */
+interface RowPlaces {
+  readonly live: Bitset
+  readonly before: number
+}
+
+/** Return the numbers of rows of an old fragment among all rows of the new fragments. `offsets`: offsets of live rows. */
+function numbersOf(offsets: Uint32Array, { live, before }: RowPlaces): Uint32Array {
+  const ranks = live.ranks()
+  return offsets.map(offset => before + live.rank(offset, ranks))
+}
+
+/** Return whether a change affects one of `fragments`. */
+export function touches(change: Change, fragments: Pick<ReadonlySet<number>, 'has'>): boolean {
+  const { dead, columns = [], folded = [] } = change
+  return (
+    fragmentsLeaving(change).some(id => fragments.has(id)) ||
+    [...dead, ...folded].some(([id]) => fragments.has(id)) ||
+    columns.some(({ fragment }) => fragments.has(fragment))
+  )
+}
+
+/**
+ * Return whether the new fragments can take the positions of the old fragments: there must not be more of them than of
+ * the old fragments that are left. `gone`: the ids of the other old fragments.
+ */
+function hasPlaces(
+  from: readonly Fragment[],
+  gone: readonly number[],
+  moved: readonly MovedDraft[],
+): boolean {
+  return gone.length < from.length && moved.length <= from.length - gone.length
+}
+
+/** Yield the deleted rows of each new fragment, as offsets. `died`: their numbers, counted over all new fragments. */
+function* diedByDraft(
+  died: Uint32Array,
+  moved: readonly MovedDraft[],
+): Generator<readonly [MovedDraft, Uint32Array]> {
   let [first, at] = [0, 0]
   for (const each of moved) {
     const end = first + each.draft.rows
     let to = at
     while (to < died.length && died[to]! < end) to++
-    if (to > at) {
-      const own = died.subarray(at, to).map(offset => offset - first)
-      dead.set(each, await stageRuns(NumberRuns.of(own), asBytes(own), room, target, pacer.signal))
-    }
+    if (to > at) yield [each, died.subarray(at, to).map(offset => offset - first)]
     at = to
     first = end
   }
-  return dead
+}
+
+/** Return whether a change does nothing to the fragments before it, except for deletions of rows. */
+function deletesOnly({ restore, moves, folded, columns, schema }: Change): boolean {
+  return schema === null && [restore, moves, folded, columns].every(part => part === undefined)
 }
 
 /** Return whether all data files of `later` are also data files of `fragment`. */
@@ -193,6 +281,7 @@ export function stillMerged(
   before: Layout,
   now: Layout,
 ): readonly FoldedDead[] {
+  if (folded.length === 0) return folded
   const earlier = new Map(before.fragments.map(fragment => [fragment.id, fragment]))
   const later = new Map(now.fragments.map(fragment => [fragment.id, fragment]))
   return folded.filter(([id, count]) => {

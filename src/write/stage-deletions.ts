@@ -1,5 +1,5 @@
 /** Stages deletions of rows. Writes deletion vectors, except for fragments whose rows are all deleted. */
-import { asBytes } from '../arrow/layout.js'
+import { aligned, asBytes } from '../arrow/layout.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import { InlineRoom } from './inline-room.js'
 import { countIn, type RowSet } from './matched-rows.js'
@@ -32,4 +32,10 @@ export async function stageDeletions(
       dead.set(fragment.id, await stageRuns(NumberRuns.of(offsets), asBytes(offsets), room, target, signal))
   }
   return { dead, drop, count: countIn(rows) }
+}
+
+/** Return the offsets of deleted rows in the blob of a slot. */
+export function offsetsIn(blob: Uint8Array): Uint32Array {
+  const { buffer, byteOffset } = aligned(blob, 4, blob.length >>> 2)
+  return new Uint32Array(buffer, byteOffset, blob.length >>> 2)
 }

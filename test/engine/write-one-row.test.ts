@@ -376,6 +376,47 @@ describe('a write of one row by its key', () => {
     }
   })
 
+  test('at the same time as writes of other rows needs no manifest, and compactions go on', async () => {
+    const [ns] = await connections(1, 2 ** 28, true)
+    const table = await ns!.createTable(
+      't',
+      Array.from({ length: 200 }, (_, id) => ({ id, n: -1 })),
+    )
+    for (let i = 0; i < 20; i++) await table.update({ n: -2 }, 'id = ?', [i])
+    const manifests = () => ns!.stats().memory.partitions.layouts!.misses
+    const before = { version: await table.version(), manifests: manifests() }
+    const expected = new Map<number, number>(Array.from({ length: 200 }, (_, id) => [id, id < 20 ? -2 : -1]))
+    const versions = new Set<number>()
+    let writes = 0
+    // Each caller has its own rows, which it also deletes and inserts again.
+    const caller = async (number: number) => {
+      // Compactions make the other versions.
+      for (let i = 0; i < 1000 && (i < 60 || Math.max(...versions) - before.version < writes + 3); i++) {
+        const id = number + 8 * (i % 17)
+        const isThere = expected.has(id)
+        writes++
+        const { version } =
+          i % 5 === 4 && isThere
+            ? await table.delete('id = ?', [id])
+            : isThere && i % 2 === 0
+              ? await table.update({ n: i }, 'id = ?', [id])
+              : await table.upsert([{ id, n: i }], { on: 'id' })
+        if (i % 5 === 4 && isThere) expected.delete(id)
+        else expected.set(id, i)
+        versions.add(version)
+      }
+    }
+    await Promise.all(Array.from({ length: 8 }, (_, number) => caller(number)))
+    // Each write made its own version. Only maintenance computes manifests, now and then.
+    expect(versions.size).toBe(writes)
+    const compactions = (await table.version()) - before.version - writes
+    expect(compactions).toBeGreaterThan(1)
+    expect(manifests() - before.manifests).toBeLessThan(20 * compactions)
+    const rows = (await table.query().orderBy('id').toArray()) as { id: number; n: number }[]
+    expect(rows.map(({ id, n }) => [id, n])).toEqual([...expected].sort(([a], [b]) => a - b))
+    expect(await ns!.verify()).toMatchObject({ problems: [] })
+  })
+
   test('in a transaction reads the writes of the transaction, and commits with them', async () => {
     const [ns] = await connections(1)
     const table = await tableOf(ns!)

@@ -337,3 +337,26 @@ test('a process that appends one row and exits keeps the table compacted', async
   expect(fragment_stats.num_fragments).toBeLessThan(100)
   expect(await ns.table('t').countRows()).toBe(150)
 })
+
+test('a table whose rows are updated one by one without a pause is compacted', async () => {
+  const events: MaintenanceEvent[] = []
+  const store = new MemoryStore('memory://')
+  const ns = await connect('memory://', { store, onMaintenance: event => events.push(event) })
+  opened.push(ns)
+  const n = Array.from({ length: 100 }, (_, k) => k)
+  const table = await ns.createTable(
+    't',
+    n.map(k => ({ k, n: k })),
+  )
+  for (let i = 0; i < 600; i++) {
+    const k = (i * 37) % 40
+    n[k] = i
+    await table.update({ n: i }, 'k = ?', [k])
+    if (i % 150 === 0) await table.delete('k = ?', [99 - i / 150])
+  }
+  const compactions = events.filter(({ kind }) => kind === 'compaction')
+  expect(compactions.length).toBeGreaterThan(5)
+  const rows = await table.query().orderBy('k').toArray()
+  expect(rows).toEqual(n.slice(0, 96).map((value, k) => ({ k, n: value })))
+  await expect(ns.verify()).resolves.toMatchObject({ problems: [] })
+})

@@ -42,16 +42,16 @@ describe('the change of one row', () => {
   const moved = [{ draft, ids: { row0: 12 } }]
   const cases = {
     update: [
-      { removed: { ...place, isLast: false }, written: { bytes, id: 12 } },
+      { removed: { ...place, rowsLeft: 2 }, written: { bytes, id: 12 } },
       { moved, dead },
     ],
     'update of the last row': [
-      { removed: { ...place, isLast: true }, written: { bytes, id: 12 } },
+      { removed: { ...place, rowsLeft: 1 }, written: { bytes, id: 12 } },
       { moved, drop: [3] },
     ],
     insert: [{ removed: null, written: { bytes, id: null } }, { drafts: [draft] }],
-    delete: [{ removed: { ...place, isLast: false }, written: null }, { dead }],
-    'delete of the last row': [{ removed: { ...place, isLast: true }, written: null }, { drop: [3] }],
+    delete: [{ removed: { ...place, rowsLeft: 2 }, written: null }, { dead }],
+    'delete of the last row': [{ removed: { ...place, rowsLeft: 1 }, written: null }, { drop: [3] }],
   } as const
 
   test.each(Object.entries(cases))('%s: is the one that is built from its parts', (_, [write, parts]) => {
