@@ -14,7 +14,10 @@ import type { MaintenanceTask, Report } from './maintenance.js'
 const compacting = lazyImport(() => import('./compact-table.js'))
 const folding = lazyImport(() => import('./fold-indexes.js'))
 
-/** A table is due immediately when its commits have added this many fragments and deletion vectors. */
+/**
+ * A table is due immediately when its commits have added this many fragments, or parts of deletion vectors. An update of
+ * one row adds one of each, in the same slot. A read of the slot gets both, so they count once.
+ */
 const pendingMax = 64
 /** A table with fewer changes is due when this many milliseconds have passed since the last commit to it, */
 const restMs = 2000
@@ -33,8 +36,8 @@ export class Compaction implements MaintenanceTask {
   readonly name = 'compacting tables'
   readonly #options: CompactionOptions
   /**
-   * By table uuid: the number of fragments and deletion vectors that commits added since the last compaction of the
-   * table.
+   * By table uuid: for the commits since the last compaction of the table, the sum of the larger of two numbers: the
+   * fragments and the parts of deletion vectors that the commit added.
    */
   readonly #pending = new Map<string, number>()
   /** The uuids of tables that are due now. */
@@ -65,7 +68,7 @@ export class Compaction implements MaintenanceTask {
       // For a table that is new to this process, count all its fragments, because the work that other processes left is
       // unknown.
       const before = this.#pending.get(op.t) ?? head.fragments - op.add.length
-      const pending = before + op.add.length + op.dead.length
+      const pending = before + Math.max(op.add.length, op.dead.length)
       this.#pending.set(op.t, pending)
       if (pending >= pendingMax) this.#dueNow.add(op.t)
       this.#schedule(op.t)
