@@ -34,14 +34,15 @@ export async function openTextSegment(
     )
   }
   const { facts } = head
-  const lengths = await readLengths(file, rows)
-  const sections = {
-    terms: await bytesOf(file, 'terms'),
-    entries: await bytesOf(file, 'entries'),
-    blocks: await numbersOf(file, 'blocks'),
-  }
-  const terms = new Terms(facts.terms, sections, facts.positions)
-  const postings = await PageTable.read(file, 'postings', 'postingPages', 0)
+  // In object storage, reads that do not wait for each other take the time of one.
+  const [lengths, termBytes, entries, blocks, postings] = await Promise.all([
+    readLengths(file, rows),
+    bytesOf(file, 'terms'),
+    bytesOf(file, 'entries'),
+    numbersOf(file, 'blocks'),
+    PageTable.read(file, 'postings', 'postingPages', 0),
+  ])
+  const terms = new Terms(facts.terms, { terms: termBytes, entries, blocks }, facts.positions)
   const positions = await PageTable.read(file, 'positions', 'positionPages', postings.count)
   return new StoredTextSegment({ name: file.name, lengths }, facts, terms, postings, positions, pages)
 }
