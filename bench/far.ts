@@ -76,7 +76,7 @@ async function fill(objects: Objects, data: VectorData): Promise<number> {
 type Ids = Promise<readonly { readonly id: number }[]>
 
 function searched(table: Table, query: Float32Array): Ids {
-  return idsOf(table.search(query).nprobes(10).refineFactor(20))
+  return idsOf(table.search(query).nprobes(10).refineFactor(40))
 }
 
 function idsOf(search: Search<object>): Ids {

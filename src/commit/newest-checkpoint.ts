@@ -2,12 +2,13 @@
  * The blob `_ckpt/newest`, in stores that can replace blobs. It leads to the newest checkpoint without a listing, and has
  * what a process reads first when it opens the root, so that one request replaces several rounds:
  *
- *     line       {"f":1,"name":<file name of the checkpoint>,"crc":<crc32 of the rest, eight hex digits>,
- *                 "pieces":[[key,offset,bytes,whole],...],"manifests":[[uuid,version,bytes],...]}
+ *     line       {"f":1,"name":<file name of the checkpoint>,"pieces":[[key,offset,bytes,whole],...],
+ *                 "manifests":[[uuid,version,bytes],...]}
  *     pieces     parts of files, back to back. `whole` is 1 if a piece is the whole file
  *     manifests  manifests of the newest versions of tables at the checkpoint, in the format of stored manifests
+ *     checksum   crc32 of all bytes before, eight hex digits, and "\n"
  *
- * It is a hint. If it is missing, damaged or old, only time is lost.
+ * It is a hint. If it is missing, damaged or old, or does not belong to the log, only time is lost.
  */
 import { crc32, crcHex } from '../primitives/checksum.js'
 import type { BlobStore } from '../storage/blob-store.js'
@@ -16,6 +17,8 @@ import { type CheckpointNote, checkpointKey, nameOf } from './checkpoints.js'
 import { isCount, isRecord } from './slot.js'
 
 const key = '_ckpt/newest'
+/** Length of the checksum at the end. */
+const checksumBytes = 9
 /** Maximum size in bytes of all pieces and manifests together. */
 export const hintBytesMax = 1024 * 1024
 /** Maximum size in bytes of the files of the checkpoint if they are pieces. */
@@ -67,29 +70,31 @@ export async function announceNewest(
 }
 
 function encode({ name, pieces, manifests }: NewestHint): Uint8Array {
-  const rest = Buffer.concat([...pieces, ...manifests].map(({ bytes }) => bytes))
   const line = {
     f: 1,
     name,
-    crc: crcHex(crc32(rest)),
     pieces: pieces.map(({ key, offset, bytes, isWhole }) => [key, offset, bytes.length, isWhole ? 1 : 0]),
     manifests: manifests.map(({ table, version, bytes }) => [table, version, bytes.length]),
   }
-  return Buffer.concat([Buffer.from(`${JSON.stringify(line)}\n`), rest])
+  const content = [...pieces, ...manifests].map(({ bytes }) => bytes)
+  const all = Buffer.concat([Buffer.from(`${JSON.stringify(line)}\n`), ...content])
+  return Buffer.concat([all, Buffer.from(`${crcHex(crc32(all))}\n`)])
 }
 
 function decode(bytes: Uint8Array): NewestHint | null {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  const last = bytes.length - checksumBytes
+  if (last < 0 || text.toString('latin1', last) !== `${crcHex(crc32(bytes.subarray(0, last)))}\n`) return null
   const end = bytes.indexOf(0x0a)
   let line: unknown
   try {
-    line = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, Math.max(0, end)).toString())
+    line = JSON.parse(text.toString('utf8', 0, end))
   } catch {
     return null
   }
   if (!isRecord(line) || line.f !== 1 || typeof line.name !== 'string') return null
   if (!Array.isArray(line.pieces) || !line.pieces.every(isPiece)) return null
   if (!Array.isArray(line.manifests) || !line.manifests.every(isManifest)) return null
-  if (crcHex(crc32(bytes.subarray(end + 1))) !== line.crc) return null
   let at = end + 1
   const next = (length: number) => {
     at += length
@@ -101,7 +106,7 @@ function decode(bytes: Uint8Array): NewestHint | null {
   const manifests = line.manifests.map(([table, version, length]): HintedManifest => {
     return { table, version, bytes: next(length) }
   })
-  return at === bytes.length ? { name: line.name, pieces, manifests } : null
+  return at === last ? { name: line.name, pieces, manifests } : null
 }
 
 function isPiece(value: unknown): value is [string, number, number, number] {

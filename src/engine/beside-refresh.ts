@@ -22,8 +22,17 @@ export async function besideRefresh<R>(
   const { root } = engine
   const { signal, table } = options
   if (root.isFar !== true) return read(await root.refresh(signal), options)
-  if (isFresh(engine)) return read(root.state, options)
   const known = root.state
+  if (isFresh(engine)) {
+    try {
+      return await read(known, options)
+    } catch (error) {
+      // Errors are those of the newest state: files of this state may have been deleted.
+      const state = await root.refresh(signal)
+      if (isSame(known, state, id, table)) throw error
+      return read(state, options)
+    }
+  }
   const early = new AbortController()
   const reading = read(known, {
     ...options,
@@ -33,8 +42,7 @@ export async function besideRefresh<R>(
   reading.catch(() => {})
   try {
     const state = await root.refresh(signal)
-    const isSame = state.jobs === known.jobs && headIn(state, id, table) === headIn(known, id, table)
-    if (isSame) return await reading
+    if (isSame(known, state, id, table)) return await reading
     early.abort(outdated)
     return await read(state, options)
   } catch (error) {
@@ -46,6 +54,11 @@ export async function besideRefresh<R>(
 /** Return whether the state of this process is fresh enough for queries. */
 export function isFresh({ root, maxStalenessMs }: Engine): boolean {
   return maxStalenessMs > 0 && root.isFar === true && root.ageMs !== undefined && root.ageMs <= maxStalenessMs
+}
+
+/** Return whether two states have the same table and the same jobs. */
+function isSame(a: CatalogState, b: CatalogState, id: readonly string[], uuid: string | undefined): boolean {
+  return a.jobs === b.jobs && headIn(a, id, uuid) === headIn(b, id, uuid)
 }
 
 function headIn(state: CatalogState, id: readonly string[], uuid: string | undefined): TableHead | undefined {

@@ -105,7 +105,7 @@ export class OpenedRoot implements Engine {
     const lance = new LanceManifests(store, readOnly)
     this.versions = { slots, history, layouts, recent, lance, adopts: !readOnly }
     this.source = {
-      ...createTableSource(store, slots, memory, new Analyzers(tokenizers), sharing),
+      ...createTableSource(log.store, slots, memory, new Analyzers(tokenizers), sharing),
       explain: (table, version, error) => explainLoss(committer, table, version, error),
     }
     this.writers = new TableWriters(clock)
@@ -173,7 +173,7 @@ export class OpenedRoot implements Engine {
     const log = await RootLog.open(store, opening, signal)
     const settings = { readOnly, memory, hinted: log.hintedManifests, onDamaged }
     const layouts = new LayoutStore(log.slots, log.history, log.store, settings)
-    return new OpenedRoot(log.store, memory, log, layouts, options)
+    return new OpenedRoot(store, memory, log, layouts, options)
   }
 
   /**

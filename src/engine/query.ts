@@ -33,10 +33,9 @@ const importExplain = lazyImport(() => import('../query/explain.js'))
 const importAnalyze = lazyImport(() => import('../query/analyze.js'))
 
 export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request, options) => {
-  if (options.streamAfter !== undefined) {
-    const state = isFresh(engine) ? engine.root.state : await engine.root.refresh(options.signal)
-    return answerOf(engine, request, state, options)
-  }
+  // An answer that is streamed begins only when the state is known.
+  if (options.streamAfter !== undefined && !isFresh(engine))
+    return answerOf(engine, request, await engine.root.refresh(options.signal), options)
   return besideRefresh(engine, request.id, options, (state, each) => answerOf(engine, request, state, each))
 }
 

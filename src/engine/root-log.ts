@@ -14,7 +14,7 @@ import { SlotMissing } from '../commit/replay-start.js'
 import { decodeGenesis, type Slot } from '../commit/slot.js'
 import { Slots } from '../commit/slots.js'
 import { TailedLog } from '../commit/tailed-log.js'
-import { assert, corrupted, type SheafError } from '../errors.js'
+import { assert, corrupted, ErrorCode, SheafError } from '../errors.js'
 import { packsOf, pagesOf } from '../maintenance/checkpoint-extra.js'
 import { LogSinceCheckpoint } from '../maintenance/checkpointing.js'
 import { keptNote } from '../maintenance/kept-note.js'
@@ -99,11 +99,37 @@ export class RootLog {
 
   /** Open the newest checkpoint and replay the log after it. Throws the errors of `Committer.open`. */
   static async open(base: BlobStore, options: RootLogOptions, signal?: AbortSignal): Promise<RootLog> {
-    const { clock, create, readOnly, warn } = options
     const [hint, { log, first }] = await Promise.all([
       readNewestHint(base, signal),
       openLog(base, options, signal),
     ])
+    try {
+      // Without slot 0, the hint is left from a root that was deleted.
+      const hinted = hint === null || first === null ? null : hint
+      try {
+        const root = hinted && (await RootLog.#open(base, log, first, hinted, options, signal))
+        if (root !== null) return root
+      } catch (error) {
+        // The log may be restored to a time before the hint.
+        if (!(error instanceof SheafError) || error.code !== ErrorCode.Internal) throw error
+      }
+      return (await RootLog.#open(base, log, first, null, options, signal))!
+    } catch (error) {
+      await log.close?.()
+      throw error
+    }
+  }
+
+  /** Open a root from the checkpoint of the hint. Returns null if that checkpoint is missing or damaged. */
+  static async #open(
+    base: BlobStore,
+    log: TailedLog | ExternalLog,
+    first: Uint8Array | null,
+    hint: NewestHint | null,
+    options: RootLogOptions,
+    signal: AbortSignal | undefined,
+  ): Promise<RootLog | null> {
+    const { clock, create, readOnly, warn } = options
     const store = hint === null ? base : withPieces(base, hint.pieces)
     const skipped = new Map<string, SheafError>()
     const checkpoints = new Checkpoints(store, catalogMachine, clock, (key, error) => {
@@ -111,11 +137,13 @@ export class RootLog {
       warn(`${key} cannot be used: the root is opened from an older checkpoint, or from its log`, error)
     })
     if (first !== null) checkpoints.belongTo(decodeGenesis(first, catalogMachine.features).genesis.root)
-    const newest = async (known: NewestHint | null, after: number, each?: AbortSignal) => {
+    const opened = hint === null ? await checkpoints.newest(signal) : await checkpoints.at(hint.name, signal)
+    if (hint !== null && opened === null) return null
+    const newer = async (after: number) => {
+      const known = await readNewestHint(base)
       const isNewer = known !== null && (slotOfCheckpoint(known.name) ?? -1) > after
-      return (isNewer ? await checkpoints.at(known.name, each) : null) ?? checkpoints.newest(each, after)
+      return (isNewer ? await checkpoints.at(known.name) : null) ?? checkpoints.newest(undefined, after)
     }
-    const opened = await newest(hint, -1, signal)
     const root = new RootLog(store, log, checkpoints, opened, options)
     root.hintedManifests = hint?.manifests ?? []
     const committing = {
@@ -126,12 +154,11 @@ export class RootLog {
       onApplied: (slot: Slot, state: CatalogState) => root.#applied(slot, state),
       first: first ?? undefined,
       base: opened ?? undefined,
-      newer: async (after: number) => newest(await readNewestHint(base), after),
+      newer,
       onReopened: (base: unknown) => root.#reopened(base as Checkpoint<CatalogState>),
     }
-    root.#committer = await Committer.open(log, catalogMachine, committing, signal).catch(async error => {
+    root.#committer = await Committer.open(log, catalogMachine, committing, signal).catch(error => {
       const isTrimmed = error instanceof SlotMissing && error.slot === 1 && root.opened === null
-      await log.close?.()
       throw isTrimmed ? withoutCheckpoint(error, skipped) : error
     })
     checkpoints.belongTo(root.committer.genesis.root)

@@ -124,7 +124,7 @@ describe('what comes with the newest checkpoint', () => {
     await ns.close()
   })
 
-  test('does not hide damage of a file', async () => {
+  test('does not hide damage of a file, or that it is missing', async () => {
     const store = await indexedRoot()
     for await (const { key } of store.list('tables/')) {
       if (!key.includes('/data/')) continue
@@ -137,6 +137,9 @@ describe('what comes with the newest checkpoint', () => {
     const ns = await open(store)
     expect(await failure(ns.table('t').query().toArray())).toMatchObject({ code: 18 })
     expect((await ns.verify()).problems).not.toEqual([])
+    for await (const { key } of store.list('tables/')) await store.delete(key)
+    const { problems } = await ns.verify()
+    expect(problems.length).toBeGreaterThanOrEqual(5)
     await ns.close()
   })
 
@@ -197,6 +200,59 @@ describe('_ckpt/newest', () => {
     expect(await again.table('t').countRows()).toBe(7)
     expect((await again.verify()).problems).toEqual([])
     await again.close()
+  })
+
+  test('of a root that was deleted, or of another root, is ignored', async () => {
+    const store = new BucketStore()
+    const { ns } = await trimmedRoot(store)
+    await ns.close()
+    const hint = (await store.get(newest))!
+    for await (const { key } of store.list('')) if (key !== newest) await store.delete(key)
+    const created = await open(store)
+    expect(created.stats().log.slot).toBe(0)
+    await created.createTable('t', [{ id: 1 }])
+    await created.close()
+    await store.replace(newest, hint)
+    const again = await open(store)
+    expect(await again.table('t').countRows()).toBe(1)
+    await again.close()
+  })
+
+  test('of a time after that of a restored copy is ignored', async () => {
+    const store = new BucketStore()
+    const { ns, table } = await trimmedRoot(store)
+    const copy = new Map<string, Uint8Array>()
+    for await (const { key } of store.list('')) copy.set(key, (await store.get(key))!)
+    for (let id = 7; id < 12; id++) {
+      await table.add([{ id }])
+      await ns.optimize()
+    }
+    await ns.close()
+    const hint = (await store.get(newest))!
+    for (const more of [0, 3, 40]) {
+      for await (const { key } of store.list('')) await store.delete(key)
+      for (const [key, bytes] of copy) await store.replace(key, bytes)
+      const restored = await open(store)
+      for (let id = 0; id < more; id++) await restored.table('t').add([{ id: 100 + id }])
+      await restored.close()
+      await store.replace(newest, hint)
+      const again = await open(store)
+      expect(await again.table('t').countRows(), `${more} more`).toBe(7 + more)
+      await again.close()
+    }
+  })
+
+  test('with any byte changed costs only time', async () => {
+    const store = new BucketStore()
+    const { ns } = await trimmedRoot(store)
+    await ns.close()
+    const hint = (await store.get(newest))!
+    for (let at = 0; at < hint.length; at += Math.ceil(hint.length / 60)) {
+      await store.replace(newest, hint.with(at, hint[at]! ^ 1))
+      const again = await open(store)
+      expect(await again.table('t').query().toArray(), `byte ${at}`).toHaveLength(7)
+      await again.close()
+    }
   })
 
   test('that an earlier process wrote late leads to the newest checkpoint all the same', async () => {
@@ -340,6 +396,9 @@ test('with maxStalenessMs, a query uses the state of the last look for that long
   store.reset()
   expect([await rows(), await counted()]).toEqual([9, 9])
   expect(store.calls.size).toBe(0)
+  // An error is never that of an old state.
+  await ns.createTable('later', [{ a: 1 }])
+  expect(await reader.table('later').countRows()).toBe(1)
   await table.add([{ id: 9 }])
   moved = 600_001
   expect([await rows(), await counted()]).toEqual([10, 10])
