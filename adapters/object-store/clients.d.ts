@@ -29,6 +29,7 @@ declare module '@aws-sdk/client-s3' {
     readonly forcePathStyle?: unknown
     readonly requestChecksumCalculation?: unknown
     readonly responseChecksumValidation?: unknown
+    readonly requestHandler?: unknown
   }
 
   export const GetObjectCommand: CommandClass<{

@@ -39,7 +39,7 @@ export const partBytes = 8 * 1024 * 1024
 /** Uploads get an additional second for each of these bytes, because a client does not report their progress. */
 const bytesPerSecond = 256 * 1024
 /** Maximum number of requests of one `readRanges` that run concurrently. */
-const readsAtOnce = 48
+const readsAtOnce = 256
 /** Maximum number of uploads that are aborted concurrently. */
 const abortsAtOnce = 16
 /** The pause before the first repetition of a request is random, at most this long. It doubles with each repetition. */

@@ -46,6 +46,9 @@ const wrongRegion: ReadonlySet<string> = new Set([
   'TemporaryRedirect',
 ])
 
+/** Maximum number of connections of a client. */
+const maxSockets = 256
+
 /** Import the package, and create a client unless one is given. */
 export async function openS3Bucket(
   bucket: string,
@@ -65,6 +68,8 @@ export async function openS3Bucket(
       responseChecksumValidation: 'WHEN_REQUIRED',
       // The store repeats requests.
       maxAttempts: 1,
+      // The default of the client is 50. A vector search reads some hundred rows at once.
+      requestHandler: { httpAgent: { maxSockets }, httpsAgent: { maxSockets } },
       // Other servers have no names for buckets, and often no regions.
       ...(hasEndpoint && { forcePathStyle: true, region: AWS_REGION ?? 'us-east-1' }),
       ...config,

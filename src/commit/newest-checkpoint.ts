@@ -20,7 +20,7 @@ const key = '_ckpt/newest'
 /** Length of the checksum at the end. */
 const checksumBytes = 9
 /** Maximum size in bytes of all pieces and manifests together. */
-export const hintBytesMax = 1024 * 1024
+export const hintBytesMax = 1536 * 1024
 /** Maximum size in bytes of the files of the checkpoint if they are pieces. */
 const checkpointBytesMax = 256 * 1024
 

@@ -87,8 +87,11 @@ async function readsOf(
     for (const index of reader.indexes) {
       // An index of elements of lists opens with its first search.
       if (index.kind === 'LABEL_LIST') continue
-      await recorder.record(() => index.estimate({ kind: 'null' }, pacer))
-      await recorder.record(() => index.valueAt?.(0, false, pacer))
+      // A search for a value reads the least and the greatest value of each page.
+      await recorder.record(async () => {
+        const value = (await index.valueAt?.(0, false, pacer)) ?? null
+        await index.estimate(value === null ? { kind: 'null' } : { kind: 'members', values: [value] }, pacer)
+      })
     }
     for (const { segments } of reader.textIndexes)
       for (const segment of segments) await recorder.record(() => segment.open(signal))
