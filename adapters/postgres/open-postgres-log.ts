@@ -32,7 +32,7 @@ export interface PostgresLogOptions {
   readonly root?: string | undefined
   /** Maximum time in milliseconds for a statement, and for getting a connection. Default 30,000. */
   readonly timeoutMs?: number | undefined
-  /** Maximum number of repetitions of a statement that only reads. Default 5. */
+  /** Maximum number of repetitions of a statement that the server has certainly not executed, or that only reads. Default 5. */
   readonly retries?: number | undefined
   /** Signal that aborts `openPostgresLog`. Has no effect afterwards. */
   readonly signal?: AbortSignal | undefined

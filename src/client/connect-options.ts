@@ -77,14 +77,14 @@ export interface ConnectOptions {
   readonly signal?: AbortSignal
 }
 
-const store = given<BlobStore>('a BlobStore', isObject)
+const store = given<BlobStore>('a BlobStore, as openS3Store returns it', value => has(value, 'putIfAbsent'))
 
 export const connectFields = optionFields<ConnectOptions>()({
   create: boolean,
   readOnly: boolean,
   store,
   storage: given<object>('an object', isObject),
-  log: given<ExternalLog>('a log', isObject),
+  log: given<ExternalLog>('a log, as openPostgresLog returns it', log => has(log, 'append')),
   cacheBytes: given<number>('a number of bytes >= 0', value => typeof value === 'number' && value >= 0),
   maxStalenessMs: integer(0),
   buildThreads: integer(1, 64),
@@ -100,6 +100,11 @@ export const connectFields = optionFields<ConnectOptions>()({
 })
 
 export const connectShape = options<ConnectOptions>()(connectFields)
+
+/** Return whether a value has a method. A promise, because an `await` was forgotten, does not have it. */
+function has(value: unknown, method: string): boolean {
+  return isObject(value) && typeof (value as Record<string, unknown>)[method] === 'function'
+}
 
 function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null

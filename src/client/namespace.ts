@@ -480,7 +480,7 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
    * this namespace. The files that the snapshot needs are kept until the snapshot is closed. They are also released
    * when the process ends, or the worker thread that opened the snapshot.
    *
-   * Throws `Unsupported` if another process has the root open.
+   * Throws `Unsupported` over HTTP and in worker threads.
    */
   async snapshot(options: CallOptions = {}): Promise<Namespace<C, I>> {
     const call = parse(callShape, options, 'snapshot')
@@ -500,7 +500,7 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
    * part of the transaction. Use `tx.table(...)` instead. To read the state before the transaction, use a `snapshot()`.
    *
    * Returns the result of `work`. Throws the errors of `work`, `ConcurrentModification` after 20 conflicts, and
-   * `Unsupported` if another process has the root open.
+   * `Unsupported` over HTTP and in worker threads.
    *
    * ```js
    * await ns.transaction(async tx => {
@@ -530,7 +530,7 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
 
   /**
    * Yield a number that grows with every commit by any process. Yields the current number first, and a new number after
-   * commits. Throws `signal.reason` when the signal aborts, and `Unsupported` if another process has the root open.
+   * commits. Throws `signal.reason` when the signal aborts, and `Unsupported` over HTTP and in worker threads.
    */
   watch(options: CallOptions = {}): AsyncIterable<number> {
     return this.#localFeatures('watching').watch(parse(callShape, options, 'watch'))
@@ -551,7 +551,7 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
    * Return the path (namespaces, then name) of the table whose files are at a location. Returns null if no table is
    * known at this location. For a deregistered table, returns its last path.
    *
-   * Throws `InvalidInput` if `location` is not in this root, and `Unsupported` if another process has the root open.
+   * Throws `InvalidInput` if `location` is not in this root, and `Unsupported` over HTTP and in worker threads.
    */
   async tableAt(location: string, options: CallOptions = {}): Promise<readonly string[] | null> {
     const call = parse(callShape, options, 'tableAt')
@@ -573,7 +573,7 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
    * files that can be derived from the log are rebuilt. The log and data files are never changed.
    *
    * Damage is not thrown: the result lists the problems. Throws `PermissionDenied` if `repair` is true and the root is
-   * opened read-only, and `Unsupported` if another process has the root open.
+   * opened read-only, and `Unsupported` over HTTP and in worker threads.
    */
   async verify(options: VerifyOptions = {}): Promise<Verification> {
     return this.#localFeatures('a verification').verify(parse(verifyShape, options, 'verify'))

@@ -92,8 +92,15 @@ export async function connect(
   const options = parse(connectShape, given, 'connect')
   importReplies.set(replies)
   const { readOnly = false, clock = systemClock } = options
+  const { log } = options
+  if (log !== undefined && logsInUse.has(log)) {
+    throw invalidInput('the log was passed to connect before', {
+      hint: 'open another log for each connection',
+    })
+  }
+  if (log !== undefined) logsInUse.add(log)
   const { engine, tested } = await openRoot(path, options, clock).catch(async error => {
-    await options.log?.close?.()
+    await log?.close?.()
     throw error
   })
   const operations = bindOperations(engine, readOnly ? readsOnly(readOnlyError) : undefined)
@@ -124,6 +131,9 @@ export async function connect(
   }
   return new Namespace(operations, close, features, options.int64)
 }
+
+/** The logs that were passed to `connect`. Each is closed with its connection, so no other one can use it. */
+const logsInUse = new WeakSet<object>()
 
 async function openRoot(path: string, options: ConnectOptions, clock: Clock) {
   const {
@@ -209,7 +219,9 @@ async function openStore(path: string, options: ConnectOptions, clock: Clock): P
   if (options.store === undefined) checkRootPath(path)
   const isRemote = options.store === undefined && !path.startsWith('memory://') && isInObjectStorage(path)
   if (storage !== undefined && !isRemote) {
-    throw invalidInput('the option storage has no effect, because the root is not in object storage', {
+    const why =
+      options.store === undefined ? 'the root is not in object storage' : 'there is the option store'
+    throw invalidInput(`the option storage has no effect, because ${why}`, {
       hint: 'use a path such as s3://bucket/prefix without the option store',
     })
   }

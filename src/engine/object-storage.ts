@@ -26,6 +26,12 @@ const url = /^([a-z][a-z0-9+.-]+):\/\/([^/]*)\/?(.*)$/is
 /** Return whether the path is a URL of object storage. Throws `InvalidInput` for a URL of any other scheme. */
 export function isInObjectStorage(path: string): boolean {
   const scheme = url.exec(path)?.[1]?.toLowerCase()
+  const [short] = /^(?:s3|az|gs):/i.exec(path) ?? []
+  if (scheme === undefined && short !== undefined) {
+    throw invalidInput(`${quote(path)} is not the path of a bucket`, {
+      hint: `write ${short.toLowerCase()}//bucket/prefix`,
+    })
+  }
   if (scheme === undefined) return false
   if (Object.hasOwn(providers, scheme)) return true
   const known = ['memory', ...Object.keys(providers)].map(each => `${each}://`)
@@ -44,6 +50,10 @@ export async function openObjectStorage(path: string, storage: object = {}): Pro
   const [, scheme, bucket, prefix] = url.exec(path)!
   const provider = providers[scheme!.toLowerCase()]!
   if (bucket === '') throw invalidInput(`${quote(path)} names no ${provider.bucket}`)
+  for (const name of [provider.bucket, 'prefix']) {
+    if (Object.hasOwn(storage, name))
+      throw invalidInput(`storage must not have ${name}, because the path has it: ${quote(path)}`)
+  }
   let entry: Readonly<Record<string, (options: object) => Promise<BlobStore>>>
   try {
     // The specifier is not a literal, so that bundlers do not include the code of all providers in every program.

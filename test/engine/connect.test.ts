@@ -2,9 +2,10 @@ import { getEventListeners } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { connect } from '../../src/index.js'
+import { connect, type SheafError } from '../../src/index.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { SeededClock } from '../support/clock.js'
+import { failure } from '../support/failure.js'
 import { temporaryRoots } from '../support/roots.js'
 
 const freshRoot = temporaryRoots()
@@ -131,4 +132,22 @@ test('a store that lets a second conditional write through is refused', async ()
     }
   }
   await expect(connect('careless', { store: new Careless('careless') })).rejects.toMatchObject({ code: 0 })
+})
+
+test.each<[string, object, string]>([
+  ['s3:/bucket/prefix', {}, 'is not the path of a bucket; write s3://bucket/prefix'],
+  ['AZ:container', {}, 'is not the path of a bucket; write az://bucket/prefix'],
+  ['s3://bucket/prefix', { storage: { prefix: 'other' } }, 'storage must not have prefix'],
+  ['az://container', { storage: { container: 'other' } }, 'storage must not have container'],
+  [
+    'memory://',
+    { store: Promise.resolve(new MemoryStore()) },
+    'store must be a BlobStore, as openS3Store returns it',
+  ],
+  ['memory://', { log: {} }, 'log must be a log, as openPostgresLog returns it'],
+  ['s3://bucket', { storage: {}, store: new MemoryStore() }, 'because there is the option store'],
+])('a mistake in the place of a root is named: %s, %o', async (path, options, message) => {
+  const refused = await failure(connect(path, options))
+  expect(refused).toMatchObject({ code: 13 })
+  expect(`${(refused as SheafError).message}; ${(refused as SheafError).hint}`).toContain(message)
 })

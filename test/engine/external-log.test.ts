@@ -99,6 +99,17 @@ describe('connect with the option log', () => {
     })
   })
 
+  test('a log serves one connection, and a second connect does not close it', async () => {
+    const log = new MemoryLog('log', new Map() as MemorySlots)
+    const ns = await connect(freshRoot(), { log })
+    await expect(connect(freshRoot(), { log })).rejects.toMatchObject({
+      code: 13,
+      message: expect.stringContaining('passed to connect before'),
+    })
+    await ns.createTable('t', [{ id: 0 }])
+    await ns.close()
+  })
+
   test('an open connection stops if its log is restored to an earlier time', async () => {
     const [path, slots] = [freshRoot(), new Map() as MemorySlots]
     const ns = await connect(path, { log: new MemoryLog('log', slots) })
@@ -152,9 +163,12 @@ describe('connect with the option log', () => {
   test('says that there is no root without create', async () => {
     const path = freshRoot()
     mkdirSync(path)
-    const log = new MemoryLog('log')
-    await expect(connect(path, { log, create: false })).rejects.toMatchObject({ name: 'NamespaceNotFound' })
-    await expect(connect(path, { log, readOnly: true })).rejects.toMatchObject({ name: 'NamespaceNotFound' })
+    await expect(connect(path, { log: new MemoryLog('log'), create: false })).rejects.toMatchObject({
+      name: 'NamespaceNotFound',
+    })
+    await expect(connect(path, { log: new MemoryLog('log'), readOnly: true })).rejects.toMatchObject({
+      name: 'NamespaceNotFound',
+    })
   })
 
   test('the connection closes the log', async () => {
