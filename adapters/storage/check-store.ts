@@ -29,7 +29,7 @@ export interface CheckStoreOptions extends Partial<CheckSizes> {
 export interface StoreCheckResult {
   /** The guarantee, as a sentence. */
   readonly name: string
-  /** What can happen to a root on a store that breaks the guarantee. */
+  /** The damage to a root on a store that breaks the guarantee. */
   readonly risk: string
   readonly passed: boolean
   /** The reason why the check failed. Undefined if it passed. */

@@ -29,7 +29,7 @@ interface CheckScope extends CheckSizes {
 interface StoreCheck {
   /** The guarantee, as a sentence. */
   readonly name: string
-  /** What can happen to a root if the store breaks the guarantee, as a clause. */
+  /** The damage to a root if the store breaks the guarantee, as a clause. */
   readonly risk: string
   /** Throw if the store breaks the guarantee. */
   readonly run: (scope: CheckScope) => Promise<void>

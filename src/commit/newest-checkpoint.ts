@@ -31,7 +31,7 @@ export interface HintedManifest {
   readonly bytes: Uint8Array
 }
 
-/** What a checkpoint does not name, but a process reads next. */
+/** Parts of files and manifests that a process reads after the checkpoint. */
 export interface Foresight {
   readonly pieces: readonly FilePiece[]
   readonly manifests: readonly HintedManifest[]

@@ -199,7 +199,7 @@ export class TailedLog implements CommitLog {
    * tail.
    */
   async settle(signal?: AbortSignal): Promise<number | undefined> {
-    // A tail in such a log was copied from another store, with its end. Nobody appends to it.
+    // No process appends to tails of a log that keeps names: they were copied from a disk. `#load` ends them.
     if (this.trimmedTo !== undefined) return undefined
     const keys = await this.#listFiles(signal)
     const base = this.#bases.at(-1)
@@ -462,7 +462,7 @@ export class TailedLog implements CommitLog {
     if (isStale) await tail.stopBefore(fileAfter)
     this.#remember(tail)
     if (!(await learnWith(tail, end))) return null
-    // Nobody appends to a tail that was copied to such a log. It was copied without its end.
+    // The tail was copied to a log that keeps names before its owner had ended it. No process appends to it here.
     if (this.trimmedTo !== undefined && !tail.hasEnded) await this.#settleTail(tail, undefined)
     return tail
   }

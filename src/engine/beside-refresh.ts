@@ -9,9 +9,9 @@ import type { HandlerOptions } from '../protocol/calls.js'
 import type { Engine } from '../root/engine.js'
 
 /**
- * Return what `read` returns for a state that includes everything that was committed before this call, or for a state that
- * is fresh enough (`maxStalenessMs`). `read` gets a state
- * and a signal. It may be called twice, and must depend only on the table `id` of the state, and on its jobs.
+ * Return the result of `read` for a state that includes everything that was committed before this call, or for a state that
+ * is fresh enough (`maxStalenessMs`). `read` gets a state and the options with a signal. It may be called twice. It must
+ * depend only on the table `id` of the state, and on its jobs.
  */
 export async function besideRefresh<R>(
   engine: Engine,

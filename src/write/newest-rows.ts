@@ -68,7 +68,7 @@ interface AddedRow {
 /** A fragment that was added after the base. */
 interface AddedRows {
   readonly rows: number
-  /** Those of its rows that were added after the base and have a key. Some may have been deleted. */
+  /** The rows of the fragment that have a key and were added after the base. Some may have been deleted. */
   readonly own: AddedRow[]
   /** Whether a compaction made the fragment. Then it may have rows of the base. */
   readonly isCompacted: boolean

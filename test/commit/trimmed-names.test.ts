@@ -10,7 +10,7 @@
 import { expect, test } from 'vitest'
 
 interface Rules {
-  /** What a trim does with the name of a slot. */
+  /** Whether a trim empties a slot, or deletes its name. */
   readonly trim: 'empties' | 'deletes'
   /** Whether a process checks that its last slot still exists, after each put that wins and each missing slot. */
   readonly looksBack: boolean

@@ -15,6 +15,15 @@ const name = 'memory://simulation'
 const dayMs = 24 * 60 * 60 * 1000
 const calm = { refused: 0, lostRequest: 0, late: 0, lostReply: 0, twice: 0, slow: 0, travels: 1 } as const
 const now = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 } as const
+/** A calm world in which everything that may go goes at once. */
+const tidied = {
+  faults: calm,
+  accounts: 0,
+  hasIndexes: false,
+  areBrief: false,
+  powerFailsAt: [],
+  ages: now,
+} as const
 
 function action(kind: ActionKind, pauseMs = 0, pick = 0): Action {
   return { kind, pauseMs, pick, keyed: false, abortMs: 0 }
@@ -75,13 +84,8 @@ describe('with one clock that is days ahead', () => {
   const round = (pauseMs: number) => [action('insert', pauseMs, 7), action('maintenance')]
   const change = (plan: Plan): Plan => ({
     ...plan,
-    faults: calm,
-    accounts: 0,
+    ...tidied,
     hasTables: true,
-    hasIndexes: false,
-    areBrief: false,
-    powerFailsAt: [],
-    ages: now,
     processes: [
       process([0, 5, 5000, 5, 20_000, 5, 0].flatMap(round)),
       process([0, 5, 5000, 5, 20_000, 5, 0].flatMap(round), { skewMs: 3 * dayMs }),
@@ -146,13 +150,8 @@ describe('with a repeated request of a writer after the slot it lost was trimmed
   const busy = Array.from({ length: 6 }, () => [action('createNamespace', 2000, 14), action('maintenance')])
   const change = (plan: Plan): Plan => ({
     ...plan,
-    faults: calm,
-    accounts: 0,
+    ...tidied,
     hasTables: false,
-    hasIndexes: false,
-    areBrief: false,
-    powerFailsAt: [],
-    ages: now,
     processes: [
       process([
         action('createNamespace'),
@@ -208,13 +207,9 @@ describe('in a bucket', () => {
   const change = (plan: Plan): Plan => ({
     ...plan,
     isBucket: true,
+    ...tidied,
     faults: { ...calm, late: 0.15, lostReply: 0.05 },
-    accounts: 0,
     hasTables: false,
-    hasIndexes: false,
-    areBrief: false,
-    powerFailsAt: [],
-    ages: now,
     processes: [
       process([action('createNamespace'), action('declare', 100), ...busy.flat()]),
       process([action('createNamespace', 100, 1), action('createNamespace', 30_000, 14)]),

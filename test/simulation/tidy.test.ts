@@ -12,7 +12,7 @@ test('worlds with maintenance keep every guarantee', async () => {
 describe('the simulation detects', () => {
   afterEach(() => vi.restoreAllMocks())
 
-  /** What the first world that breaks a promise says. */
+  /** Return the seed and the error of the first world that breaks a promise. */
   async function firstViolation(): Promise<string> {
     for (let seed = 0; seed < 200; seed++) {
       const error = await simulate(seed, { tidy: true }).then(

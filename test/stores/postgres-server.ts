@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { findPostgres } from './find-server.mjs'
-import { freePort } from './server.js'
+import { freePort, untilItAnswers } from './server.js'
 
 /** The folder with the programs. Null: PostgreSQL is not installed. */
 export const postgresFolder: string | null = findPostgres()
@@ -72,14 +72,7 @@ export class PostgresServer {
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     this.#child = child
-    let output = ''
-    child.stderr.on('data', data => {
-      output = (output + data).slice(-2000)
-    })
-    for (const end = Date.now() + 60_000; !(await this.#answers()); ) {
-      if (child.exitCode !== null || Date.now() > end) throw new Error(`PostgreSQL did not start: ${output}`)
-      await new Promise(resolve => setTimeout(resolve, 50))
-    }
+    await untilItAnswers('PostgreSQL', child, () => this.#answers())
   }
 
   /** End the process at once, as a crash does: without a last write to the disk. */

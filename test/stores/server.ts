@@ -1,10 +1,11 @@
 /** Starts, kills and restarts servers of object storage. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 
 /** How to run a server. */
 export interface Program {
@@ -55,14 +56,7 @@ export class Server {
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     this.#child = child
-    let output = ''
-    child.stderr.on('data', data => {
-      output = (output + data).slice(-2000)
-    })
-    for (const end = Date.now() + 60_000; !(await this.#answers()); ) {
-      if (child.exitCode !== null || Date.now() > end) throw new Error(`${command} did not start: ${output}`)
-      await new Promise(resolve => setTimeout(resolve, 100))
-    }
+    await untilItAnswers(command, child, () => this.#answers())
   }
 
   /** End the process at once, as a crash does. */
@@ -88,6 +82,22 @@ export class Server {
     } catch {
       return false
     }
+  }
+}
+
+/** Wait until a server answers. Throws with its last output if it ends first, or does not answer within a minute. */
+export async function untilItAnswers(
+  name: string,
+  child: ChildProcessByStdio<null, null, Readable>,
+  answers: () => Promise<boolean>,
+): Promise<void> {
+  let output = ''
+  child.stderr.on('data', data => {
+    output = (output + data).slice(-2000)
+  })
+  for (const end = Date.now() + 60_000; !(await answers()); ) {
+    if (child.exitCode !== null || Date.now() > end) throw new Error(`${name} did not start: ${output}`)
+    await new Promise(resolve => setTimeout(resolve, 50))
   }
 }
 

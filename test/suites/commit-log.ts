@@ -1,5 +1,5 @@
 /**
- * What every CommitLog promises. `open` gives an empty log, and is called once per test. `checksPrevious`: whether the log
+ * The guarantees of a CommitLog. `open` returns an empty log. Each test calls it once. `checksPrevious`: whether the log
  * refuses a slot without the slot before it.
  */
 import { describe, expect, test } from 'vitest'

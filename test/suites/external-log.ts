@@ -1,4 +1,4 @@
-/** What every ExternalLog promises in addition to a CommitLog. `open` gives an empty log, and is called once per test. */
+/** The guarantees of an ExternalLog beyond those of a CommitLog. `open` returns an empty log. Each test calls it once. */
 import { describe, expect, test } from 'vitest'
 import type { ExternalLog } from '../../src/commit/external-log.js'
 import { encodeGenesis, encodeSlot, statedChecksum } from '../../src/commit/slot.js'
