@@ -13,11 +13,24 @@ const port = 9000
 /** Distinguishes the networks of several runs on one machine. */
 const run = process.pid % 250
 const bridge = `sheaf${run}`
-const addressOf = (node: number) => `10.77.${run}.${node}`
-const namespaceOf = (node: number) => `sheaf${run}-${node}`
+const addressOf = (host: number) => `10.77.${run}.${host}`
+const namespaceOf = (host: number) => `sheaf${run}-${host}`
+const linkOf = (host: number) => `sh${run}n${host}`
 
 function ip(...args: (string | number)[]): void {
   execFileSync('ip', args.map(String), { stdio: ['ignore', 'ignore', 'pipe'] })
+}
+
+/** Create the network namespace of a host, and join it to the bridge. */
+function connectHost(host: number): void {
+  const name = namespaceOf(host)
+  const link = linkOf(host)
+  ip('netns', 'add', name)
+  ip('link', 'add', link, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', name)
+  ip('link', 'set', link, 'master', bridge, 'up')
+  ip('-n', name, 'addr', 'add', `${addressOf(host)}/24`, 'dev', 'eth0')
+  ip('-n', name, 'link', 'set', 'eth0', 'up')
+  ip('-n', name, 'link', 'set', 'lo', 'up')
 }
 
 /** Return whether this process may create network namespaces. */
@@ -35,6 +48,8 @@ export class MinioCluster {
   readonly #env: Readonly<Record<string, string>>
   readonly #folder = mkdtempSync(join(tmpdir(), 'sheaf-cluster-'))
   readonly #children = new Map<number, ChildProcess>()
+  /** The nodes and the other hosts with a network namespace. */
+  readonly #hosts = new Set<number>()
 
   private constructor(command: string, env: Readonly<Record<string, string>>) {
     this.#command = command
@@ -47,7 +62,10 @@ export class MinioCluster {
       ip('link', 'add', bridge, 'type', 'bridge')
       ip('addr', 'add', `10.77.${run}.254/24`, 'dev', bridge)
       ip('link', 'set', bridge, 'up')
-      for (const node of nodes) cluster.#connectNode(node)
+      for (const node of nodes) {
+        mkdirSync(join(cluster.#folder, String(node)))
+        cluster.addHost(node)
+      }
       for (const node of nodes) cluster.startNode(node)
       await cluster.#untilHealthy()
       return cluster
@@ -78,27 +96,32 @@ export class MinioCluster {
     await once(child, 'exit')
   }
 
-  /** End all processes, and delete their folders and networks. */
-  async stop(): Promise<void> {
-    for (const node of nodes) {
-      await this.killNode(node)
-      spawnSync('ip', ['netns', 'del', namespaceOf(node)], { stdio: 'ignore' })
-    }
-    spawnSync('ip', ['link', 'del', bridge], { stdio: 'ignore' })
-    rmSync(this.#folder, { recursive: true, force: true })
+  /**
+   * Add a host with a network namespace of its own, which reaches the nodes. Returns its address, and the words before a
+   * command that run it there.
+   */
+  addHost(host: number): { readonly address: string; readonly inNetwork: readonly string[] } {
+    this.#hosts.add(host)
+    connectHost(host)
+    return { address: addressOf(host), inNetwork: ['ip', 'netns', 'exec', namespaceOf(host)] }
   }
 
-  /** Create the network namespace of a node, and join it to the bridge. */
-  #connectNode(node: number): void {
-    const name = namespaceOf(node)
-    const link = `sh${run}n${node}`
-    mkdirSync(join(this.#folder, String(node)))
-    ip('netns', 'add', name)
-    ip('link', 'add', link, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', name)
-    ip('link', 'set', link, 'master', bridge, 'up')
-    ip('-n', name, 'addr', 'add', `${addressOf(node)}/24`, 'dev', 'eth0')
-    ip('-n', name, 'link', 'set', 'eth0', 'up')
-    ip('-n', name, 'link', 'set', 'lo', 'up')
+  /** Let every packet to and from a node or host be lost. */
+  cutOff(host: number): void {
+    ip('link', 'set', linkOf(host), 'down')
+  }
+
+  /** End a cut. */
+  reconnect(host: number): void {
+    ip('link', 'set', linkOf(host), 'up')
+  }
+
+  /** End all processes, and delete their folders and networks. */
+  async stop(): Promise<void> {
+    for (const node of nodes) await this.killNode(node)
+    for (const host of this.#hosts) spawnSync('ip', ['netns', 'del', namespaceOf(host)], { stdio: 'ignore' })
+    spawnSync('ip', ['link', 'del', bridge], { stdio: 'ignore' })
+    rmSync(this.#folder, { recursive: true, force: true })
   }
 
   async #untilHealthy(): Promise<void> {
