@@ -26,6 +26,7 @@ interface ValueTypes {
   threads: number
   address: string
   path: string
+  directory: string
   text: string
   texts: readonly string[]
   secrets: readonly NamedSecret[]
@@ -47,6 +48,7 @@ const types: {
   threads: ['an integer from 1 to 64', text => integer(text, 1, 64)],
   address: ['an address', textOrNull],
   path: ['a path', textOrNull],
+  directory: ['a path', textOrNull],
   text: ['a text that is not empty', textOrNull],
   texts: ['texts, separated by commas', text => filled(text.split(',').map(part => part.trim()))],
   secrets: ['name=secret, separated by commas', text => secrets(text.split(','))],

@@ -115,6 +115,19 @@ Every user of the machine can read secrets on a command line, so pass them in a 
         type: 'size',
         help: 'size of the cache (default a quarter of the memory, at most 1GiB)',
       },
+      'cache-dir': {
+        type: 'directory',
+        help: 'local directory for copies of files in object storage (default none)',
+      },
+      'cache-disk-bytes': {
+        type: 'size',
+        positive: true,
+        help: 'maximum size of the files in --cache-dir (default 4GiB)',
+      },
+      'max-staleness': {
+        type: 'time',
+        help: 'maximum age of the state that queries in object storage use (default 0s: the newest state)',
+      },
       'keep-versions': {
         type: 'time',
         help: 'time for which old versions without a tag are kept (default 7d)',
@@ -178,6 +191,7 @@ export const valueNames = {
   threads: '<number>',
   address: '<address>',
   path: '<file>',
+  directory: '<directory>',
   text: '<text>',
   texts: '<text>[,...]',
   secrets: '<name=secret>[,...]',

@@ -37,10 +37,14 @@ export async function openServed(command: Call<'serve'>): Promise<OpenServed> {
   return { served: namespace, close: () => namespace.close() }
 }
 
-function connectOptions({ readOnly, cacheBytes, keepVersions }: Call<'serve'>) {
+function connectOptions(command: Call<'serve'>) {
+  const { readOnly, cacheBytes, cacheDir, cacheDiskBytes, maxStaleness, keepVersions } = command
   return {
     ...(readOnly !== undefined && { readOnly }),
     ...(cacheBytes !== undefined && { cacheBytes }),
+    ...(cacheDir !== undefined && { cacheDir }),
+    ...(cacheDiskBytes !== undefined && { cacheDiskBytes }),
+    ...(maxStaleness !== undefined && { maxStalenessMs: maxStaleness }),
     ...(keepVersions !== undefined && { maintenance: { keepVersionsMs: keepVersions } }),
   } satisfies ConnectOptions
 }

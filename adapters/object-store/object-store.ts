@@ -63,6 +63,7 @@ const errorOfKind: Partial<Record<FailureKind, { readonly code: ErrorCode; reado
 /** A store of blobs in a bucket. See the head of this file. */
 export class ObjectStore implements BlobStore {
   readonly name: string
+  readonly address: string
   /** Defined only if the provider keeps the parts of abandoned uploads. */
   readonly abortUploads?: NonNullable<BlobStore['abortUploads']>
   readonly #bucket: Bucket
@@ -73,6 +74,8 @@ export class ObjectStore implements BlobStore {
 
   constructor(bucket: Bucket, settings: ObjectStoreSettings, clock: Clock = systemClock) {
     this.name = `${bucket.name}/${settings.prefix}`
+    // The names of buckets contain the address of the server, unless they are unique in the world.
+    this.address = this.name
     this.#bucket = bucket
     this.#settings = settings
     this.#clock = clock

@@ -21,7 +21,16 @@ import { type StartWorker, Team } from './team.js'
 export interface ConnectWorkerOptions
   extends Pick<
     ConnectOptions,
-    'create' | 'readOnly' | 'cacheBytes' | 'buildThreads' | 'maintenance' | 'int64' | 'signal'
+    | 'create'
+    | 'readOnly'
+    | 'cacheBytes'
+    | 'cacheDir'
+    | 'cacheDiskBytes'
+    | 'maxStalenessMs'
+    | 'buildThreads'
+    | 'maintenance'
+    | 'int64'
+    | 'signal'
   > {
   /**
    * Number of worker threads, 1 to 64. Default 1. The first worker does all writes; all workers read rows. Each worker
@@ -30,18 +39,20 @@ export interface ConnectWorkerOptions
   readonly workers?: number
 }
 
-const { create, readOnly, cacheBytes, buildThreads, maintenance, int64, signal: signalField } = connectFields
+const {
+  store: _,
+  storage: __,
+  log: ___,
+  functions: ____,
+  tokenizers: _____,
+  clock: ______,
+  onWarning: _______,
+  onMaintenance: ________,
+  sharing: _________,
+  ...plainFields
+} = connectFields
 
-export const connectWorkerShape = options<ConnectWorkerOptions>()({
-  create,
-  readOnly,
-  cacheBytes,
-  buildThreads,
-  maintenance,
-  int64,
-  workers: integer(1, 64),
-  signal: signalField,
-})
+export const connectWorkerShape = options<ConnectWorkerOptions>()({ ...plainFields, workers: integer(1, 64) })
 
 /** Prefix of the path of a root in memory. Such a root is lost when its worker ends. */
 const inMemory = 'memory://'

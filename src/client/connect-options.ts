@@ -4,7 +4,17 @@ import type { ExternalLog } from '../commit/external-log.js'
 import { type CustomTokenizer, tokenizerShape } from '../indexes/text/analysis/analyzer.js'
 import type { Clock } from '../primitives/clock.js'
 import { signalShape } from '../protocol/calls.js'
-import { array, boolean, callback, given, integer, oneOf, optionFields, options } from '../protocol/shape.js'
+import {
+  array,
+  boolean,
+  callback,
+  given,
+  integer,
+  oneOf,
+  optionFields,
+  options,
+  string,
+} from '../protocol/shape.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import type { Sharing } from '../table/sharing.js'
 import { type ColumnFunction, functionShape } from '../write/functions.js'
@@ -35,6 +45,14 @@ export interface ConnectOptions {
    * this is the size of two batches.
    */
   readonly cacheBytes?: number
+  /**
+   * Local directory for copies of files in object storage, so that a process that starts again reads less from far away.
+   * Several processes and several roots may share it. It is created if it does not exist. Everything in it may be deleted
+   * at any time. Default: no copies on disk.
+   */
+  readonly cacheDir?: string
+  /** Maximum size of the files in `cacheDir`, in bytes. Default 4 GiB. */
+  readonly cacheDiskBytes?: number
   /**
    * Queries and counts in object storage may use a state that was the newest one at most this many milliseconds ago.
    * Then they do not wait for a look at the log. They always see the commits of this connection. Default 0: they see
@@ -86,6 +104,8 @@ export const connectFields = optionFields<ConnectOptions>()({
   storage: given<object>('an object', isObject),
   log: given<ExternalLog>('a log, as openPostgresLog returns it', log => has(log, 'append')),
   cacheBytes: given<number>('a number of bytes >= 0', value => typeof value === 'number' && value >= 0),
+  cacheDir: string('nonEmpty'),
+  cacheDiskBytes: integer(1),
   maxStalenessMs: integer(0),
   buildThreads: integer(1, 64),
   functions: array(functionShape),

@@ -35,6 +35,10 @@ export interface CommitterOptions<S = unknown> {
    * not throw.
    */
   readonly onApplied?: (slot: Slot, state: S) => void
+  /** Age in milliseconds of what the log answers while it is opened. Default 0. */
+  readonly ageMs?: number | undefined
+  /** Called when slot `head` was certainly the newest one `ageMs` milliseconds ago. Must not throw. */
+  readonly onEnd?: ((head: number, ageMs: number) => void) | undefined
 }
 
 export interface OpenOptions<S> extends CommitterOptions<S>, CheckpointOptions<S> {}
@@ -84,6 +88,7 @@ export class Committer<S, Op = unknown> {
   ): Promise<Committer<S, Op>> {
     const { clock, create, readOnly, unknownAfterMs = unknownAfterMsDefault } = options
     const { features } = machine
+    const begun = clock.elapsed()
     const createIfAllowed = () => {
       if (!create || readOnly) throw noRoot()
       return createGenesis(log, clock, unknownAfterMs)
@@ -99,7 +104,7 @@ export class Committer<S, Op = unknown> {
       slots: options.slots ?? new Slots(log, features),
       onStopped: error => queue.stop(error),
     })
-    await follower.replay(start.next, listed, signal)
+    await follower.replay(start.next, listed, begun, signal)
     const appender = new Appender(log, follower, queue, { clock, by, unknownAfterMs, features })
     return new Committer(log, follower, queue, appender, readOnly)
   }

@@ -48,6 +48,10 @@ interface FollowerOptions<S> extends Pick<CheckpointOptions<S>, 'newer' | 'onReo
   readonly slots: Slots
   /** Called for every applied slot, in order, immediately after `state` includes the slot. Must not throw. */
   readonly onApplied?: ((slot: Slot, state: S) => void) | undefined
+  /** Age in milliseconds of what the log answers during `replay`. Default 0. */
+  readonly ageMs?: number | undefined
+  /** Called when slot `head` was certainly the newest one `ageMs` milliseconds ago. Must not throw. */
+  readonly onEnd?: ((head: number, ageMs: number) => void) | undefined
   /** Called when the follower stops for good, before the error is thrown. Must not throw. */
   readonly onStopped: (error: SheafError) => void
 }
@@ -84,6 +88,7 @@ export class LogFollower<S> implements LogEnd<S> {
   readonly #onApplied: FollowerOptions<S>['onApplied']
   readonly #onReopened: FollowerOptions<S>['onReopened']
   readonly #onStopped: FollowerOptions<S>['onStopped']
+  readonly #onEnd: FollowerOptions<S>['onEnd']
   #head: number
   #crc: number
   #ts: number
@@ -98,6 +103,8 @@ export class LogFollower<S> implements LogEnd<S> {
   #syncMs = 0
   /** The time on the monotonic clock when head was certainly the last slot; -Infinity: unknown. */
   #endAt = Number.NEGATIVE_INFINITY
+  /** Age in milliseconds of what the log answers now. */
+  #answerAgeMs: number
   #refreshing: Promise<void> | null = null
   #nextRefresh: Promise<void> | null = null
   #reopening: Promise<void> | null = null
@@ -108,7 +115,7 @@ export class LogFollower<S> implements LogEnd<S> {
     log: CommitLog,
     machine: Machine<S>,
     { fold, mark }: ReplayStart<S>,
-    { clock, by, slots, newer, onApplied, onReopened, onStopped }: FollowerOptions<S>,
+    { clock, by, slots, newer, onApplied, onReopened, onStopped, onEnd, ageMs = 0 }: FollowerOptions<S>,
   ) {
     this.genesis = fold.genesis
     this.slots = slots
@@ -120,6 +127,8 @@ export class LogFollower<S> implements LogEnd<S> {
     this.#onApplied = onApplied
     this.#onReopened = onReopened
     this.#onStopped = onStopped
+    this.#onEnd = onEnd
+    this.#answerAgeMs = ageMs
     this.#head = fold.slot
     this.#crc = fold.crc
     this.#ts = fold.ts
@@ -165,11 +174,13 @@ export class LogFollower<S> implements LogEnd<S> {
 
   /**
    * Apply all slots of the log. `next`: slots after head, if the caller has read them. `listed`: the last slot of the log,
-   * if the caller has listed it. Throws `SlotMissing` if a slot is missing and a later slot exists.
+   * if the caller has listed it. `begun`: the time on the monotonic clock before any slot was read. Throws `SlotMissing` if
+   * a slot is missing and a later slot exists.
    */
   async replay(
     next: SlotRun | null,
     listed: number | undefined,
+    begun: number,
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const keepsNames = this.#log.trimmedTo !== undefined
@@ -183,6 +194,14 @@ export class LogFollower<S> implements LogEnd<S> {
     }
     // The times when the replayed slots were written are unknown, so these slots do not help to compare clocks.
     this.#clocks.forget()
+    this.#noteEnd(begun - this.#answerAgeMs)
+    this.#answerAgeMs = 0
+  }
+
+  /** Note that head was the last slot at the time `at` on the monotonic clock. */
+  #noteEnd(at: number): void {
+    this.#endAt = Math.max(this.#endAt, at)
+    if (this.#endAt > Number.NEGATIVE_INFINITY) this.#onEnd?.(this.#head, this.ageMs)
   }
 
   /**
@@ -241,7 +260,7 @@ export class LogFollower<S> implements LogEnd<S> {
       const first = this.#head + 1
       const crc = this.#crc
       // Slots that were read before this call tell nothing about the time.
-      const readAt = begun === null ? this.#clock.elapsed() : Number.NEGATIVE_INFINITY
+      const readAt = begun === null ? this.#clock.elapsed() - this.#answerAgeMs : Number.NEGATIVE_INFINITY
       const { found, mark, before } = begun ?? (await readSlots(this.#log, first, window, signal))
       // Slots after slot 0 may have been trimmed. `isThere` finds out.
       const isKnown = before !== undefined && first > 1
@@ -259,7 +278,7 @@ export class LogFollower<S> implements LogEnd<S> {
         if (present === null) {
           if (number === this.#head + 1) {
             this.#clocks.noteEnd()
-            this.#endAt = Math.max(this.#endAt, readAt)
+            this.#noteEnd(readAt)
           }
           return
         }

@@ -16,7 +16,8 @@ import type { FilePiece } from '../storage/file-pieces.js'
 import { type CheckpointNote, checkpointKey, nameOf } from './checkpoints.js'
 import { isCount, isRecord } from './slot.js'
 
-const key = '_ckpt/newest'
+/** The key of the hint. */
+export const newestKey = '_ckpt/newest'
 /** Length of the checksum at the end. */
 const checksumBytes = 9
 /** Maximum size in bytes of all pieces and manifests together. */
@@ -44,8 +45,8 @@ export interface NewestHint extends Foresight {
 
 /** Read the hint. Returns null if it is missing, damaged, or was written by a newer Sheaf. */
 export async function readNewestHint(store: BlobStore, signal?: AbortSignal): Promise<NewestHint | null> {
-  const bytes = store.replace === undefined ? null : await store.get(key, signal)
-  return bytes === null ? null : decode(bytes)
+  const bytes = store.replace === undefined ? null : await store.get(newestKey, signal)
+  return bytes === null ? null : decodeHint(bytes)
 }
 
 /**
@@ -66,7 +67,11 @@ export async function announceNewest(
   const copies = files.includes(null)
     ? []
     : files.map((file, i): FilePiece => ({ key: keys[i]!, offset: 0, isWhole: true, bytes: file! }))
-  await store.replace(key, encode({ name: nameOf(own), pieces: [...copies, ...pieces], manifests }), signal)
+  await store.replace(
+    newestKey,
+    encode({ name: nameOf(own), pieces: [...copies, ...pieces], manifests }),
+    signal,
+  )
 }
 
 function encode({ name, pieces, manifests }: NewestHint): Uint8Array {
@@ -81,7 +86,8 @@ function encode({ name, pieces, manifests }: NewestHint): Uint8Array {
   return Buffer.concat([all, Buffer.from(`${crcHex(crc32(all))}\n`)])
 }
 
-function decode(bytes: Uint8Array): NewestHint | null {
+/** Return the hint in `bytes`. Returns null if it is damaged, or was written by a newer Sheaf. */
+export function decodeHint(bytes: Uint8Array): NewestHint | null {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   const last = bytes.length - checksumBytes
   if (last < 0 || text.toString('latin1', last) !== `${crcHex(crc32(bytes.subarray(0, last)))}\n`) return null

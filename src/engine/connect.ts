@@ -26,6 +26,7 @@ import { type Clock, systemClock } from '../primitives/clock.js'
 import { refuseMore } from '../protocol/arguments.js'
 import { parse } from '../protocol/parse.js'
 import type { BlobStore } from '../storage/blob-store.js'
+import { CacheDirectory } from '../storage/cache-directory.js'
 import { FileStore } from '../storage/file-store.js'
 import { MemoryStore } from '../storage/memory-store.js'
 import { networkFileSystemOf } from '../storage/network-file-system.js'
@@ -144,7 +145,8 @@ async function openRoot(path: string, options: ConnectOptions, clock: Clock) {
     buildThreads = Math.min(4, availableParallelism()),
     signal,
   } = options
-  const { store, tested } = await openStore(path, options, clock)
+  const { store, tested, address } = await openStore(path, options, clock)
+  checkDiskCache(store, options)
   const location = store instanceof FileStore ? resolve(path) : path
   const { onWarning: warn = emitWarning, onMaintenance: report = () => {} } = options
   if (store instanceof FileStore) warnOfNetwork(location, warn)
@@ -152,6 +154,7 @@ async function openRoot(path: string, options: ConnectOptions, clock: Clock) {
   const { tokenizers = [] } = options
   checkTokenizers(tokenizers)
   const keep = resolveMaintenance(options.maintenance ?? {})
+  const { cacheDir, cacheDiskBytes = cacheDiskBytesDefault } = options
   const settings = {
     location,
     create,
@@ -167,10 +170,28 @@ async function openRoot(path: string, options: ConnectOptions, clock: Clock) {
     tokenizers,
     sharing: options.sharing,
     log: options.log,
+    disk: cacheDir === undefined ? undefined : new CacheDirectory(cacheDir, cacheDiskBytes, clock, warn),
+    address,
   }
   // Prepare the kernels for several threads. Each engine that shares memory runs on its own thread.
   if (options.sharing !== undefined) shareKernels(options.sharing.workerCount)
   return { engine: await OpenedRoot.open(store, settings, signal), tested }
+}
+
+const cacheDiskBytesDefault = 4 * 1024 ** 3
+
+/** Throw `InvalidInput` if the options of the disk cache have no effect. */
+function checkDiskCache(store: BlobStore, { cacheDir, cacheDiskBytes }: ConnectOptions): void {
+  if (cacheDir === undefined) {
+    if (cacheDiskBytes === undefined) return
+    throw invalidInput('the option cacheDiskBytes has no effect without cacheDir', {
+      hint: 'set cacheDir to a directory of a local disk',
+    })
+  }
+  if (store.replace !== undefined && store.peek === undefined) return
+  throw invalidInput('the option cacheDir has no effect, because the root is not in object storage', {
+    hint: 'leave it out: the system caches the files of a local directory in memory',
+  })
 }
 
 /**
@@ -211,6 +232,7 @@ interface OpenedStore {
   readonly store: BlobStore
   /** Settles when the test of the store is over. Writes wait for it. */
   readonly tested: Promise<void>
+  readonly address?: string | undefined
 }
 
 /** Return the store of the root. Tests stores of the caller and stores in object storage, if they are written. */
@@ -232,10 +254,11 @@ async function openStore(path: string, options: ConnectOptions, clock: Clock): P
     return { store: await FileStore.open(path, { create, readOnly: writesNothing, clock }), tested }
   }
   const store = options.store ?? (await openObjectStorage(path, storage))
-  if (readOnly) return { store, tested: Promise.resolve() }
+  const { address } = store
+  if (readOnly) return { store, tested: Promise.resolve(), address }
   const tested = selfTest(store, clock, options.signal)
   // In object storage, a test takes as long as the opening.
-  if (store.replace !== undefined) return { store: afterTest(store, tested), tested }
+  if (store.replace !== undefined) return { store: afterTest(store, tested), tested, address }
   await tested
-  return { store, tested }
+  return { store, tested, address }
 }

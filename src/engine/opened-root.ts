@@ -7,7 +7,7 @@ import type { Holder } from '../client/optimized.js'
 import type { RootStats } from '../client/stats.js'
 import type { ExternalLog } from '../commit/external-log.js'
 import { announceNewest, hintBytesMax } from '../commit/newest-checkpoint.js'
-import type { SheafError } from '../errors.js'
+import { ErrorCode, SheafError } from '../errors.js'
 import type { CustomTokenizer } from '../indexes/text/analysis/analyzer.js'
 import { Analyzers } from '../indexes/text/analysis/analyzers.js'
 import { JobRunner } from '../jobs/job-runner.js'
@@ -31,6 +31,7 @@ import type { Engine, Retained, Versions } from '../root/engine.js'
 import { SessionTokens } from '../root/session-tokens.js'
 import { TableWriters } from '../root/table-writers.js'
 import type { BlobStore } from '../storage/blob-store.js'
+import type { CacheDirectory } from '../storage/cache-directory.js'
 import { NotifyingStore } from '../storage/notifying-store.js'
 import type { Sharing } from '../table/sharing.js'
 import { createTableSource, type TableSource } from '../table/table-source.js'
@@ -40,6 +41,7 @@ import { Pins } from '../write/pins.js'
 import { UnderWay } from '../write/under-way.js'
 import { explainLoss } from './expired.js'
 import { jobKinds } from './job-kinds.js'
+import type { KeptState } from './kept-state.js'
 import { RootLog } from './root-log.js'
 
 /** Options of `OpenedRoot.open`, with all defaults applied. */
@@ -59,6 +61,10 @@ export interface RootOptions {
   readonly maxStalenessMs?: number
   /** The commit log, if it is not in the store. The root closes it. */
   readonly log?: ExternalLog | undefined
+  /** A directory with copies of files. Only in object storage. */
+  readonly disk?: CacheDirectory | undefined
+  /** The address of the store, which no other store has. Without it, no state is kept in `disk`. */
+  readonly address?: string | undefined
   /** Number of threads that build one vector index. Default 1. */
   readonly buildThreads?: number
   /** Kinds of jobs in addition to the built-in kinds. Default none. */
@@ -83,6 +89,8 @@ export class OpenedRoot implements Engine {
   readonly maxStalenessMs: number
   readonly buildThreads: number
   readonly #memory: Memory
+  readonly #disk: CacheDirectory | undefined
+  readonly #kept: KeptState | null
   readonly #sweep: Sweep
   readonly #checkpointing: Checkpointing
   readonly #eventCounts: { [kind in MaintenanceEvent['kind']]?: number } = {}
@@ -106,7 +114,11 @@ export class OpenedRoot implements Engine {
     this.versions = { slots, history, layouts, recent, lance, adopts: !readOnly }
     this.source = {
       ...createTableSource(log.store, slots, memory, new Analyzers(tokenizers), sharing),
-      explain: (table, version, error) => explainLoss(committer, table, version, error),
+      explain: (table, version, error) => {
+        // Bytes that arrived damaged may be in the cache. The next read gets them from the store.
+        if (error instanceof SheafError && error.code === ErrorCode.Internal) log.diskCache?.clear()
+        return explainLoss(committer, table, version, error)
+      },
     }
     this.writers = new TableWriters(clock)
     this.retained = this.#retain(options)
@@ -115,6 +127,8 @@ export class OpenedRoot implements Engine {
     this.maxStalenessMs = maxStalenessMs
     this.buildThreads = buildThreads
     this.#memory = memory
+    this.#disk = options.disk
+    this.#kept = log.kept
     const report: Report = event => {
       this.#eventCounts[event.kind] = (this.#eventCounts[event.kind] ?? 0) + 1
       options.report(event)
@@ -169,7 +183,22 @@ export class OpenedRoot implements Engine {
       damaged.add(key)
       warn(`${key} is damaged: its content is rebuilt from the log`, error)
     }
-    const opening = { clock, create, readOnly, log: options.log, memory, warn, onDamaged }
+    const { log: external, disk, address, maxStalenessMs = 0 } = options
+    // The log of a root with an external log is not in the store.
+    const keeps = disk !== undefined && address !== undefined && external === undefined
+    const states = keeps ? { directory: disk, address, clock } : undefined
+    const opening = {
+      clock,
+      create,
+      readOnly,
+      log: external,
+      disk,
+      states,
+      maxStalenessMs,
+      memory,
+      warn,
+      onDamaged,
+    }
     const log = await RootLog.open(store, opening, signal)
     const settings = { readOnly, memory, hinted: log.hintedManifests, onDamaged }
     const layouts = new LayoutStore(log.slots, log.history, log.store, settings)
@@ -199,7 +228,9 @@ export class OpenedRoot implements Engine {
     await this.retained.sessions.close()
     await this.retained.pins.close()
     await this.maintenance.close()
+    this.#kept?.finish()
     await this.root.close()
+    await this.#disk?.finish()
   }
 
   #retain({ clock, readOnly, sharing, keep }: RootOptions): Retained {

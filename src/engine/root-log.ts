@@ -20,12 +20,17 @@ import { LogSinceCheckpoint } from '../maintenance/checkpointing.js'
 import { keptNote } from '../maintenance/kept-note.js'
 import { KnownStates } from '../maintenance/known-states.js'
 import type { Warn } from '../maintenance/maintenance.js'
+import { isDataFile } from '../manifest/file-names.js'
 import { History } from '../manifest/history.js'
 import { RecentChanges } from '../manifest/recent-changes.js'
 import type { Clock } from '../primitives/clock.js'
 import type { Memory } from '../primitives/memory.js'
 import type { BlobStore } from '../storage/blob-store.js'
+import type { CacheDirectory } from '../storage/cache-directory.js'
+import { withDiskCache } from '../storage/cached-store.js'
+import { DiskCache } from '../storage/disk-cache.js'
 import { withPieces } from '../storage/file-pieces.js'
+import { KeptState, type StatePlace } from './kept-state.js'
 
 interface RootLogOptions {
   readonly clock: Clock
@@ -34,6 +39,12 @@ interface RootLogOptions {
   readonly readOnly: boolean
   /** The log, if it is not in the store. */
   readonly log?: ExternalLog | undefined
+  /** A directory with copies of files. Only in object storage. */
+  readonly disk?: CacheDirectory | undefined
+  /** The place in `disk` for the states of the root. */
+  readonly states?: StatePlace | undefined
+  /** Maximum age in milliseconds of a state in `states` from which the root is opened. Default 0. */
+  readonly maxStalenessMs?: number
   readonly memory: Memory
   readonly warn: Warn
   /** Called for a damaged file whose content is rebuilt from the log. */
@@ -67,6 +78,10 @@ export class RootLog {
   readonly states = new KnownStates()
   /** The checkpoint from which the state was loaded last. Null: the state was loaded from slot 0. */
   opened: Checkpoint<CatalogState> | null
+  /** Keeps the newest state on the local disk. */
+  kept: KeptState | null = null
+  /** Copies of files on the local disk. */
+  diskCache: DiskCache | null = null
   /** Manifests that came with the newest checkpoint. */
   hintedManifests: readonly HintedManifest[] = []
   #committer: CatalogCommitter | null = null
@@ -97,23 +112,49 @@ export class RootLog {
     this.history = new History(store, pages, this.slots, memory, findPages, onDamaged)
   }
 
-  /** Open the newest checkpoint and replay the log after it. Throws the errors of `Committer.open`. */
+  /**
+   * Open the newest checkpoint and replay the log after it, or the state that is kept on the disk if it is fresh enough.
+   * Throws the errors of `Committer.open`.
+   */
   static async open(base: BlobStore, options: RootLogOptions, signal?: AbortSignal): Promise<RootLog> {
+    const { states, maxStalenessMs = 0 } = options
+    if (states === undefined || maxStalenessMs === 0) return RootLog.#openNewest(base, options, null, signal)
+    const kept = await KeptState.newest(base, states, maxStalenessMs)
+    if (kept !== null) {
+      try {
+        return await RootLog.#openNewest(kept.store, options, kept, signal)
+      } catch {
+        // Something is missing or damaged, so the root is opened from the store.
+        signal?.throwIfAborted()
+      }
+    }
+    const recorded = KeptState.recording(base, states)
+    return RootLog.#openNewest(recorded.store, options, recorded, signal)
+  }
+
+  static async #openNewest(
+    base: BlobStore,
+    options: RootLogOptions,
+    kept: KeptState | null,
+    signal: AbortSignal | undefined,
+  ): Promise<RootLog> {
     const [hint, { log, first }] = await Promise.all([
       readNewestHint(base, signal),
       openLog(base, options, signal),
     ])
+    const open = (hinted: NewestHint | null) =>
+      RootLog.#open(base, { log, first, hint: hinted, kept }, options, signal)
     try {
       // Without slot 0, the hint is left from a root that was deleted.
       const hinted = hint === null || first === null ? null : hint
       try {
-        const root = hinted && (await RootLog.#open(base, log, first, hinted, options, signal))
+        const root = hinted && (await open(hinted))
         if (root !== null) return root
       } catch (error) {
         // The log may be restored to a time before the hint.
         if (!(error instanceof SheafError) || error.code !== ErrorCode.Internal) throw error
       }
-      return (await RootLog.#open(base, log, first, null, options, signal))!
+      return (await open(null))!
     } catch (error) {
       await log.close?.()
       throw error
@@ -123,14 +164,14 @@ export class RootLog {
   /** Open a root from the checkpoint of the hint. Returns null if that checkpoint is missing or damaged. */
   static async #open(
     base: BlobStore,
-    log: TailedLog | ExternalLog,
-    first: Uint8Array | null,
-    hint: NewestHint | null,
+    { log, first, hint, kept }: OpenLog & Pick<RootLog, 'kept'> & { readonly hint: NewestHint | null },
     options: RootLogOptions,
     signal: AbortSignal | undefined,
   ): Promise<RootLog | null> {
-    const { clock, create, readOnly, warn } = options
-    const store = hint === null ? base : withPieces(base, hint.pieces)
+    const { clock, create, readOnly, warn, disk } = options
+    let cache: DiskCache | null = null
+    const near = disk === undefined ? base : withDiskCache(base, key => (isDataFile(key) ? cache : null))
+    const store = hint === null ? near : withPieces(near, hint.pieces)
     const skipped = new Map<string, SheafError>()
     const checkpoints = new Checkpoints(store, catalogMachine, clock, (key, error) => {
       skipped.set(key, error)
@@ -145,6 +186,7 @@ export class RootLog {
       return (isNewer ? await checkpoints.at(known.name) : null) ?? checkpoints.newest(undefined, after)
     }
     const root = new RootLog(store, log, checkpoints, opened, options)
+    root.kept = kept
     root.hintedManifests = hint?.manifests ?? []
     const committing = {
       clock,
@@ -156,12 +198,17 @@ export class RootLog {
       base: opened ?? undefined,
       newer,
       onReopened: (base: unknown) => root.#reopened(base as Checkpoint<CatalogState>),
+      ageMs: kept?.ageMs ?? 0,
+      onEnd: (head: number, ageMs: number) => kept?.confirmed(head, ageMs),
     }
     root.#committer = await Committer.open(log, catalogMachine, committing, signal).catch(error => {
       const isTrimmed = error instanceof SlotMissing && error.slot === 1 && root.opened === null
       throw isTrimmed ? withoutCheckpoint(error, skipped) : error
     })
     checkpoints.belongTo(root.committer.genesis.root)
+    cache = disk === undefined ? null : new DiskCache(disk, root.committer.genesis.root)
+    root.diskCache = cache
+    kept?.opened()
     return root
   }
 
@@ -202,12 +249,18 @@ export class RootLog {
   }
 }
 
-/** Open the log, and read its slot 0. Null: the root does not exist. */
+interface OpenLog {
+  readonly log: TailedLog | ExternalLog
+  /** Slot 0; null if the root does not exist. */
+  readonly first: Uint8Array | null
+}
+
+/** Open the log, and read its slot 0. */
 async function openLog(
   store: BlobStore,
   { clock, create, readOnly, log }: RootLogOptions,
   signal: AbortSignal | undefined,
-): Promise<{ readonly log: TailedLog | ExternalLog; readonly first: Uint8Array | null }> {
+): Promise<OpenLog> {
   if (log !== undefined) {
     const { features } = catalogMachine
     const opening = { clock, create: create && !readOnly, features, unknownAfterMs: unknownAfterMsDefault }

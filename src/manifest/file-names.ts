@@ -44,6 +44,14 @@ export function creationSlotOfPath(path: string): number | null {
 }
 
 /**
+ * Return whether a key is that of a file with the data of a table. Such a name has a uuid, so its file has the same bytes in
+ * every copy of the root.
+ */
+export function isDataFile(key: string): boolean {
+  return creationSlotOfPath(key.split('/').slice(-2).join('/')) !== null
+}
+
+/**
  * Yield the paths of the files that a change adds, relative to the table's folder. Two changes never add the same file.
  */
 export function* filesOfChange({

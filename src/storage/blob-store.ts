@@ -82,6 +82,11 @@ export interface ByteRange {
 export interface BlobStore {
   /** The name of this store in messages: a directory, or `memory://`. */
   readonly name: string
+  /**
+   * The address of this store, which no other store of the world has. Only in object storage. With it, `connect` may open a
+   * root from the state in `cacheDir`.
+   */
+  readonly address?: string
   /** Return the whole blob, or null if the key is absent. */
   get(key: string, signal?: AbortSignal): Promise<Uint8Array | null>
   /**

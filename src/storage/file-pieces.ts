@@ -1,6 +1,7 @@
 /** Parts of files that a process has read before it needs them, because they came together in one request. */
 import { ErrorCode, SheafError } from '../errors.js'
 import type { BlobStore, ByteRange } from './blob-store.js'
+import { withMethods } from './with-methods.js'
 
 /** Some bytes of a file. */
 export interface FilePiece {
@@ -13,7 +14,6 @@ export interface FilePiece {
 
 /** Return `store` with reads that are answered from `pieces` where they have the bytes. `store` must have `replace`. */
 export function withPieces(store: BlobStore, pieces: readonly FilePiece[]): BlobStore {
-  const { abortUploads } = store
   const known = new Map<string, FilePiece[]>()
   for (const piece of pieces) known.set(piece.key, [...(known.get(piece.key) ?? []), piece])
   const find = (key: string, offset: number, length: number): Uint8Array | null => {
@@ -23,8 +23,7 @@ export function withPieces(store: BlobStore, pieces: readonly FilePiece[]): Blob
     }
     return null
   }
-  return {
-    name: store.name,
+  return withMethods(store, {
     async get(key, signal) {
       signal?.throwIfAborted()
       const whole = known.get(key)?.find(({ isWhole }) => isWhole)
@@ -51,15 +50,7 @@ export function withPieces(store: BlobStore, pieces: readonly FilePiece[]): Blob
       }
       if (left.length > 0) return store.readRanges(key, left, signal)
     },
-    put: (...call) => store.put(...call),
-    putStream: (...call) => store.putStream(...call),
-    putIfAbsent: (...call) => store.putIfAbsent(...call),
-    replace: (...call) => store.replace!(...call),
-    stat: (...call) => store.stat(...call),
-    list: (...call) => store.list(...call),
-    delete: (...call) => store.delete(...call),
-    ...(abortUploads !== undefined && { abortUploads: (...call) => abortUploads.apply(store, call) }),
-  }
+  })
 }
 
 /** The error of a read that a recorder refuses. */

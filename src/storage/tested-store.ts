@@ -1,5 +1,6 @@
 /** A store in object storage whose test still runs while a root in it is opened. */
 import type { BlobStore } from './blob-store.js'
+import { withMethods } from './with-methods.js'
 
 /**
  * Return `store` with writes that wait for `test`. If `test` rejects, they reject with its error. Reads do not wait. `store`
@@ -9,14 +10,7 @@ export function afterTest(store: BlobStore, test: Promise<void>): BlobStore {
   const { abortUploads } = store
   // The first write reports the error.
   test.catch(() => {})
-  return {
-    name: store.name,
-    get: (...call) => store.get(...call),
-    getRange: (...call) => store.getRange(...call),
-    readInto: (...call) => store.readInto(...call),
-    readRanges: (...call) => store.readRanges(...call),
-    stat: (...call) => store.stat(...call),
-    list: (...call) => store.list(...call),
+  return withMethods(store, {
     put: (...call) => test.then(() => store.put(...call)),
     putStream: (...call) => test.then(() => store.putStream(...call)),
     putIfAbsent: (...call) => test.then(() => store.putIfAbsent(...call)),
@@ -25,5 +19,5 @@ export function afterTest(store: BlobStore, test: Promise<void>): BlobStore {
     ...(abortUploads !== undefined && {
       abortUploads: (...call) => test.then(() => abortUploads.apply(store, call)),
     }),
-  }
+  })
 }
