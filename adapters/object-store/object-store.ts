@@ -3,6 +3,7 @@
  *
  * - Every object is created by a conditional request, which the server refuses if the key exists. Only `replace` writes an
  *   object in any case. All its attempts have the same bytes, so they can be repeated.
+ * - A read that takes longer than most recent ones is sent a second time (hedging.ts).
  * - Every attempt of a request has a time limit. Requests that can be repeated are repeated after random pauses.
  * - The answer to a write may be lost. So every write stores an id of its own in the metadata of the object, and all
  *   attempts of the write have the same id. If an attempt without an answer, or a client that repeats requests by itself,
@@ -21,6 +22,7 @@ import { Ambiguous, type BlobInfo, type BlobStore, type ByteRange } from '../../
 import { checkKey, checkPrefix, isKey } from '../../src/storage/key.js'
 import { checkRange } from '../../src/storage/range.js'
 import type { Attempt, Bucket, Failure, FailureKind, ObjectHead, Upload, UploadsPage } from './bucket.js'
+import { Hedging } from './hedging.js'
 import { mergeRanges } from './merge-ranges.js'
 import { type Part, partsOf } from './parts.js'
 
@@ -40,6 +42,8 @@ export const partBytes = 8 * 1024 * 1024
 const bytesPerSecond = 256 * 1024
 /** Maximum number of requests of one `readRanges` that run concurrently. */
 const readsAtOnce = 256
+/** Reads of more bytes are not sent a second time. */
+const hedgedMax = 1024 * 1024
 /** Maximum number of uploads that are aborted concurrently. */
 const abortsAtOnce = 16
 /** The pause before the first repetition of a request is random, at most this long. It doubles with each repetition. */
@@ -66,6 +70,7 @@ export class ObjectStore implements BlobStore {
   readonly address: string
   /** Defined only if the provider keeps the parts of abandoned uploads. */
   readonly abortUploads?: NonNullable<BlobStore['abortUploads']>
+  readonly hedging: Hedging
   readonly #bucket: Bucket
   readonly #settings: ObjectStoreSettings
   readonly #clock: Clock
@@ -79,12 +84,13 @@ export class ObjectStore implements BlobStore {
     this.#bucket = bucket
     this.#settings = settings
     this.#clock = clock
+    this.hedging = new Hedging(clock)
     if (bucket.listUploads !== undefined) this.abortUploads = (...call) => this.#abortUploads(...call)
   }
 
   async get(key: string, signal?: AbortSignal): Promise<Uint8Array | null> {
     const place = this.#placeOf(key)
-    const found = await this.#repeat('read', key, signal, async attempt => {
+    const found = await this.#read(key, 0, signal, async attempt => {
       const answer = await this.#bucket.read(place, null, attempt)
       if (answer === 'past end') throw new Error('the server refused a read without a range')
       if (answer !== null) checkLength(answer.bytes, answer.size)
@@ -101,7 +107,7 @@ export class ObjectStore implements BlobStore {
       checkRange(key, size, offset, length)
       return new Uint8Array(0)
     }
-    const found = await this.#repeat('read', key, signal, async attempt => {
+    const found = await this.#read(key, length, signal, async attempt => {
       const answer = await this.#bucket.read(place, { offset, length }, attempt)
       if (typeof answer === 'object' && answer !== null)
         checkLength(answer.bytes, Math.min(length, answer.size - offset))
@@ -420,6 +426,18 @@ export class ObjectStore implements BlobStore {
       clearTimeout(timer)
       forget?.()
     }
+  }
+
+  /** Send a read, a second time if it is slow (hedging.ts). `length`: the number of bytes; 0: unknown. */
+  #read<T>(
+    key: string,
+    length: number,
+    signal: AbortSignal | undefined,
+    send: (attempt: Attempt) => Promise<T>,
+  ): Promise<T> {
+    const repeat = (either: AbortSignal | undefined) => this.#repeat('read', key, either, send)
+    // Long reads take their time for their bytes.
+    return length > hedgedMax ? repeat(signal) : this.hedging.first(signal, repeat)
   }
 
   #pause(tries: number, signal: AbortSignal | undefined): Promise<void> {
