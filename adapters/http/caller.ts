@@ -19,6 +19,9 @@ const contextPrefixes: readonly string[] = ['x-sheaf-ctx-', 'x-ns-ctx-', 'x-lanc
 /** Header field with the UUID of the table. A client sends it so that the call finds the table also after a rename. */
 const tableHeader = 'x-sheaf-table'
 
+/** Header field with the maximum age of the state that a read may use, in milliseconds. */
+const stalenessHeader = 'x-sheaf-max-staleness-ms'
+
 const databaseHeader = 'x-lancedb-database'
 /** Header field with the namespaces below the database, joined by slashes. */
 const belowDatabaseHeader = 'x-lancedb-database-prefix'
@@ -87,6 +90,14 @@ export function readKey(
   const key =
     given ?? (repeatsRequestId(headers['user-agent'], operation) ? readRequestId(headers) : undefined)
   return key === undefined || principal === undefined ? key : JSON.stringify([principal, key])
+}
+
+/** Return the maximum age of the state that a read may use. Throws InvalidInput unless it is a number of milliseconds. */
+export function readStaleness(headers: IncomingHttpHeaders): number | undefined {
+  const text = one(headers[stalenessHeader])
+  if (text === undefined) return undefined
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  throw invalidInput(`${stalenessHeader} must be a number of milliseconds >= 0, got ${quote(text)}`)
 }
 
 /** Return the credentials in the header without checking them, or undefined if there are none. */
@@ -159,7 +170,7 @@ function one(value: string | string[] | undefined): string | undefined {
 }
 
 /**
- * Return the header fields that carry the identity, context, key and table of a call. Throws InvalidInput for a value
+ * Return the header fields that carry the identity, context, key, table and freshness of a call. Throws InvalidInput for a value
  * that a header field cannot carry.
  */
 export function writeCaller({
@@ -167,12 +178,14 @@ export function writeCaller({
   context,
   idempotencyKey,
   table,
-}: Caller & Pick<OperationOptions, 'idempotencyKey'>): Record<string, string> {
+  maxStalenessMs,
+}: Caller & Pick<OperationOptions, 'idempotencyKey' | 'maxStalenessMs'>): Record<string, string> {
   const headers: Record<string, string> = {}
   if (identity?.api_key !== undefined) headers['x-api-key'] = identity.api_key
   if (identity?.auth_token !== undefined) headers.authorization = `Bearer ${identity.auth_token}`
   if (idempotencyKey !== undefined) headers[keyHeader] = idempotencyKey
   if (table !== undefined) headers[tableHeader] = table
+  if (maxStalenessMs !== undefined) headers[stalenessHeader] = String(maxStalenessMs)
   for (const [name, value] of Object.entries(context ?? {})) headers[contextPrefixes[0] + name] = value
   checkHeaders(headers)
   return headers
@@ -188,12 +201,9 @@ export function checkHeaders(headers: Readonly<Record<string, string>>): void {
       validateHeaderName(name)
       validateHeaderValue(name, value)
     } catch (cause) {
-      throw invalidInput(
-        `the header field ${JSON.stringify(name)} has a character that HTTP does not allow, in its name or its value`,
-        {
-          cause,
-        },
-      )
+      throw invalidInput(`the header field ${JSON.stringify(name)} has a character that HTTP forbids`, {
+        cause,
+      })
     }
   }
 }

@@ -227,7 +227,7 @@ class Sender {
     | { readonly reply: Incoming; readonly error?: undefined }
     | { readonly reply?: undefined; readonly error: unknown }
   > {
-    const { signal, identity, context, idempotencyKey, table, dialect = 'namespace' } = options
+    const { signal, identity, context, dialect = 'namespace' } = options
     const entry: OperationEntry = operations[name]
     const wire = writeRequest(entry, request)
     const type = body !== undefined ? arrowStream : wire.body && 'application/json'
@@ -239,10 +239,9 @@ class Sender {
         ...(type && { 'content-type': type }),
         ...sheafClient,
         ...writeCaller({
+          ...options,
           identity: identity ?? (request.identity as Caller['identity']),
           context: context ?? (request.context as Caller['context']),
-          idempotencyKey,
-          table,
         }),
       },
       body: body ?? wire.body,
@@ -288,7 +287,7 @@ function withAddressHint({ base }: HttpConnection, error: SheafError): SheafErro
   return new SheafError(code, message, {
     status,
     kind,
-    hint: `give the address without /v1: connectHttp('${base.replace(routePrefix, '')}')`,
+    hint: `leave out /v1: connectHttp('${base.replace(routePrefix, '')}')`,
   })
 }
 

@@ -36,6 +36,7 @@ import {
   readIdentity,
   readKey,
   readRequestId,
+  readStaleness,
   resolvePrefixes,
   withHeaders,
 } from './caller.js'
@@ -257,6 +258,7 @@ export class Handling {
       context,
       idempotencyKey: readKey(request.headers, name, particulars.principal?.name),
       table: entry.target === 'table' ? table : undefined,
+      maxStalenessMs: readStaleness(request.headers),
       dialect: target.dialect,
       signal,
       maxMessageBytes: this.#limits.messageBytes,

@@ -23,7 +23,7 @@ export async function besideRefresh<R>(
   const { signal, table } = options
   if (root.isFar !== true) return read(await root.refresh(signal), options)
   const known = root.state
-  if (isFresh(engine)) {
+  if (isFresh(engine, options)) {
     try {
       return await read(known, options)
     } catch (error) {
@@ -51,8 +51,11 @@ export async function besideRefresh<R>(
   }
 }
 
-/** Return whether the state of this process is fresh enough for queries. */
-export function isFresh({ root, maxStalenessMs }: Engine): boolean {
+/** Return whether the state of this process is fresh enough for a query. */
+export function isFresh(
+  { root, ...engine }: Pick<Engine, 'root' | 'maxStalenessMs'>,
+  { maxStalenessMs = engine.maxStalenessMs }: Pick<HandlerOptions, 'maxStalenessMs'>,
+): boolean {
   return maxStalenessMs > 0 && root.isFar === true && root.ageMs !== undefined && root.ageMs <= maxStalenessMs
 }
 

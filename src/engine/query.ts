@@ -34,7 +34,7 @@ const importAnalyze = lazyImport(() => import('../query/analyze.js'))
 
 export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request, options) => {
   // An answer that is streamed begins only when the state is known.
-  if (options.streamAfter !== undefined && !isFresh(engine))
+  if (options.streamAfter !== undefined && !isFresh(engine, options))
     return answerOf(engine, request, await engine.root.refresh(options.signal), options)
   return besideRefresh(engine, request.id, options, (state, each) => answerOf(engine, request, state, each))
 }

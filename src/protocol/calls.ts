@@ -53,6 +53,11 @@ export interface CallOptions {
    * - Keys are kept for at least 24 hours and at least 10,000 commits. Reads ignore the key.
    */
   readonly idempotencyKey?: string | undefined
+  /**
+   * Maximum age in milliseconds of the state that a query, a search, a `get` or a count in object storage may use. 0: the
+   * call sees everything that was committed before it. Other calls ignore it. Default: that of `connect`.
+   */
+  readonly maxStalenessMs?: number | undefined
 }
 
 /** Options of operations. Methods of handles accept only the `CallOptions`. */
@@ -80,6 +85,7 @@ export const callFields = optionFields<CallOptions>()({
   identity,
   context: stringMap,
   idempotencyKey: string('nonEmpty'),
+  maxStalenessMs: integer(0),
 })
 
 export const callShape = options<CallOptions>()(callFields)

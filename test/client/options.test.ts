@@ -516,6 +516,8 @@ describe('an option of another engine gets an error with the name of Sheaf’s o
 
   test('lists of known names contain no internal names', async () => {
     const error = await refusal(() => search().toArray({ sgnal: 1 } as never))
-    expect(error.message).toMatch(/known: int64, vectors, signal, identity, context, idempotencyKey$/)
+    expect(error.message).toMatch(
+      /known: int64, vectors, signal, identity, context, idempotencyKey, maxStalenessMs$/,
+    )
   })
 })

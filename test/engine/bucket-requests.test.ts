@@ -1,5 +1,6 @@
 /** Roots in stores with the methods of object storage: how many calls they make, and that trimmed logs are followed. */
 import { describe, expect, test, vi } from 'vitest'
+import { connectHttp, serve } from '../../adapters/http/public.js'
 import { seededRandom } from '../../bench/random.js'
 import { connect, type Table } from '../../src/index.js'
 import { systemClock } from '../../src/primitives/clock.js'
@@ -386,8 +387,10 @@ test('with maxStalenessMs, a query uses the state of the last look for that long
   })
   const rows = async () => (await reader.table('t').query().toArray()).length
   const counted = async () => reader.table('t').countRows('id >= 0')
-  // An opening does not tell when its slots were read, so the first query looks.
+  store.reset()
   expect([await rows(), await counted()]).toEqual([7, 7])
+  // The opening was a look.
+  expect(store.calls.get('get')).toBeUndefined()
   await table.add([{ id: 7 }])
   store.reset()
   expect([await rows(), await counted()]).toEqual([7, 7])
@@ -405,4 +408,91 @@ test('with maxStalenessMs, a query uses the state of the last look for that long
   await ns.close()
   await reader.close()
   expect(await failure(connect('memory://', { maxStalenessMs: -1 }))).toMatchObject({ code: 13 })
+})
+
+describe('maxStalenessMs of a call', () => {
+  const fresh = { maxStalenessMs: 0 }
+  const stale = { maxStalenessMs: 600_000 }
+  /** Every read of a table that may use an old state, with its number of rows. */
+  const reads: Record<string, (table: Table, call: object) => Promise<number>> = {
+    toArray: async (table, call) => (await table.query().toArray(call)).length,
+    toArrow: async (table, call) => (await table.query().toArrow(call)).numRows,
+    count: (table, call) => table.query().count(call),
+    countRows: (table, call) => table.countRows('id >= 0', [], call),
+    get: async (table, call) => ((await table.get(7, { on: 'id', ...call })) === null ? 7 : 8),
+    first: async (table, call) => ((await table.query().where('id = 7').first(call)) === null ? 7 : 8),
+    page: async (table, call) =>
+      (
+        await table
+          .query()
+          .limit(100)
+          .page({ ...call, total: true })
+      ).total!,
+    prepared: async (table, call) =>
+      (await table.prepare(query => query.where('id >= ?')).all([0], call)).length,
+    batches: async (table, call) => {
+      let count = 0
+      for await (const batch of table.query().batches(call)) count += batch.numRows
+      return count
+    },
+  }
+
+  async function opened(options: object) {
+    const store = new BucketStore()
+    const { ns, table } = await trimmedRoot(store)
+    const reader = await connect('bucket', { store, readOnly: true, ...options })
+    for (const read of Object.values(reads)) expect(await read(reader.table('t'), {})).toBe(7)
+    await table.add([{ id: 7 }])
+    const close = async () => {
+      await reader.close()
+      await ns.close()
+    }
+    return { reader, store, close }
+  }
+
+  test.each(Object.keys(reads))('%s has precedence over that of the connection', async name => {
+    const read = reads[name]!
+    const strong = await opened({})
+    strong.store.reset()
+    expect(await read(strong.reader.table('t'), stale)).toBe(7)
+    expect(strong.store.calls.get('get')).toBeUndefined()
+    expect(await read(strong.reader.table('t'), {})).toBe(8)
+    await strong.close()
+    const lazy = await opened(stale)
+    expect(await read(lazy.reader.table('t'), {})).toBe(7)
+    expect(await read(lazy.reader.table('t'), fresh)).toBe(8)
+    await lazy.close()
+  })
+
+  test('reaches the engine over HTTP', async () => {
+    const { reader, close } = await opened(stale)
+    const server = await serve(reader)
+    const remote = await connectHttp(server.url)
+    for (const name of ['toArray', 'count', 'countRows', 'get', 'first']) {
+      expect(await reads[name]!(remote.table('t'), {}), name).toBe(7)
+    }
+    const headers = { 'content-type': 'application/json' }
+    const send = (more: object) =>
+      fetch(`${server.url}/v1/table/t/count_rows`, {
+        method: 'POST',
+        body: '{}',
+        headers: { ...headers, ...more },
+      })
+    expect(await (await send({})).json()).toBe(7)
+    expect((await send({ 'x-sheaf-max-staleness-ms': '-1' })).status).toBe(400)
+    expect(await (await send({ 'x-sheaf-max-staleness-ms': '0' })).json()).toBe(8)
+    await remote.close()
+    await server.close()
+    await close()
+  })
+
+  test('of a client over HTTP has precedence', async () => {
+    const { reader, close } = await opened(stale)
+    const server = await serve(reader)
+    const remote = await connectHttp(server.url)
+    expect(await remote.table('t').countRows('id >= 0', [], fresh)).toBe(8)
+    await remote.close()
+    await server.close()
+    await close()
+  })
 })

@@ -303,7 +303,7 @@ describe('errors', () => {
     for (const url of [`${server.url}/v1`, `${server.url}/v1/`]) {
       await expect(client(url).tableNames()).rejects.toMatchObject({
         status: 404,
-        hint: `give the address without /v1: connectHttp('${server.url}')`,
+        hint: `leave out /v1: connectHttp('${server.url}')`,
       })
     }
   })
