@@ -8,6 +8,7 @@ import type {
   ObjectRange,
   Upload,
 } from '../adapters/object-store/bucket.js'
+import { seededRandom } from './random.js'
 
 interface StoredObject {
   readonly bytes: Uint8Array
@@ -16,6 +17,12 @@ interface StoredObject {
 
 /** The objects of a bucket, by key. Several `FarBucket`s may have the same objects, as several processes do. */
 export type Objects = Map<string, StoredObject>
+
+/** A share of the requests that take longer than the others. */
+interface SlowTail {
+  readonly share: number
+  readonly delayMs: number
+}
 
 class Taken extends Error {}
 
@@ -29,6 +36,8 @@ export class FarBucket implements Bucket {
   readonly partsAtOnce = 4
   readonly #objects: Objects
   readonly #delayMs: number | null
+  readonly #slow: SlowTail | null
+  readonly #random = seededRandom(1)
   #waiting: (() => void)[] = []
   #timer: NodeJS.Timeout | null = null
   requests = 0
@@ -39,11 +48,12 @@ export class FarBucket implements Bucket {
 
   /**
    * `delayMs`: time that each request takes. Null: all requests that do not wait for each other are answered together, so
-   * that `rounds` counts how often a caller had to wait.
+   * that `rounds` counts how often a caller had to wait. `slow`: requests that take longer.
    */
-  constructor(objects: Objects, delayMs: number | null) {
+  constructor(objects: Objects, delayMs: number | null, slow: SlowTail | null = null) {
     this.#objects = objects
     this.#delayMs = delayMs
+    this.#slow = slow
   }
 
   reset(): void {
@@ -130,7 +140,9 @@ export class FarBucket implements Bucket {
   }
 
   #answered(): Promise<void> {
-    if (this.#delayMs !== null) return new Promise(resolve => setTimeout(resolve, this.#delayMs!))
+    const isSlow = this.#slow !== null && this.#random() < this.#slow.share
+    const ms = isSlow ? this.#slow.delayMs : this.#delayMs
+    if (ms !== null) return new Promise(resolve => setTimeout(resolve, ms))
     return new Promise(resolve => {
       this.#waiting.push(resolve)
       if (this.#timer !== null) this.#timer.refresh()

@@ -8,9 +8,17 @@
  * | rounds, requests, kilobytes | of the work, counted |
  * | recall | share of the ten nearest rows that a search found |
  * | commitsPerRequest | commits of concurrent callers per request that writes a slot |
+ * | p99 | of the times of single reads, of which 2 % take a second, in milliseconds |
+ * | sentTwice | share of these reads that were sent twice |
  */
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
 import { ObjectStore } from '../adapters/object-store/object-store.js'
-import { connect, type Namespace, type Search, type Table } from '../src/index.js'
+import { type ConnectOptions, connect, type Namespace, type Search, type Table } from '../src/index.js'
+import { inParallel } from '../src/primitives/in-parallel.js'
 import { FarBucket, type Objects } from './far-bucket.js'
 import type { Bench, Entry } from './harness.js'
 import { clusteredData, recallOf, trueNeighbours, type VectorData } from './vector-data.js'
@@ -37,7 +45,9 @@ export const bench: Bench<Parameters> = {
     const title = `${rows} x ${dim}`
     return [
       { title: `${title}: connect and first answer`, entries: await firstAnswers(objects, data, recall) },
+      { title: `${title}: after a restart, from the disk cache`, entries: await restarted(objects, data) },
       { title: `${title}: warm`, entries: await warm(objects, data) },
+      { title: 'single reads, of which 2 % take a second', entries: [await slowReads()] },
     ]
   },
 }
@@ -105,11 +115,81 @@ async function firstAnswers(objects: Objects, data: VectorData, recall: number):
   return entries
 }
 
-async function opened<T>(bucket: FarBucket, query: (table: Table) => Promise<T>): Promise<T> {
-  const ns = await connect('far', { store: storeOf(bucket), readOnly: true })
+async function opened<T>(
+  bucket: FarBucket,
+  query: (table: Table) => Promise<T>,
+  options: ConnectOptions = {},
+): Promise<T> {
+  const ns = await connect('far', { store: storeOf(bucket), readOnly: true, ...options })
   const answer = await query(ns.table('t'))
   await ns.close()
   return answer
+}
+
+async function restarted(objects: Objects, data: VectorData): Promise<Entry[]> {
+  const entries: Entry[] = []
+  const cacheDir = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
+  try {
+    const stale = { cacheDir, maxStalenessMs: 600_000 }
+    const byVector = queriesOf(data).vector!
+    const found = await opened(new FarBucket(objects, null), byVector, stale)
+    for (const [name, options] of Object.entries({ strong: { cacheDir }, maxStalenessMs: stale })) {
+      const bucket = new FarBucket(objects, null)
+      await opened(bucket, byVector, options)
+      const times = await timed(5, () => opened(new FarBucket(objects, delayMs), byVector, options))
+      entries.push({
+        name,
+        ...times,
+        relativeTime: 1,
+        answer: String(found.length),
+        figures: figuresOf(bucket),
+      })
+    }
+    const { name } = new FarBucket(objects, null)
+    const query = JSON.stringify([...data.queries.subarray(0, data.dim)])
+    const args = [resolve('bench/far-restart.mjs'), `${name}/`, cacheDir, query]
+    const inProcess: number[] = []
+    const whole = await timed(5, async () => {
+      const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+      if (status !== 0) throw new Error(`the restarted process failed: ${stderr}`)
+      const { milliseconds, ids } = JSON.parse(stdout)
+      if (String(ids) !== String(found.map(({ id }) => id)))
+        throw new Error('the restarted process found other rows')
+      inProcess.push(milliseconds)
+    })
+    for (const [name, times] of [
+      ['new process, from connect to the answer', { milliseconds: timesOf(inProcess) }],
+      ['new process, from its start to its end', whole],
+    ] as const) {
+      entries.push({
+        name,
+        ...times,
+        relativeTime: 1,
+        answer: String(found.length),
+        figures: { requests: 0 },
+      })
+    }
+  } finally {
+    rmSync(cacheDir, { recursive: true, force: true })
+  }
+  return entries
+}
+
+async function slowReads(): Promise<Entry> {
+  const bytes = new Uint8Array(4096)
+  const store = storeOf(
+    new FarBucket(new Map([['k', { bytes, writer: '' }]]), delayMs, { share: 0.02, delayMs: 1000 }),
+  )
+  const times: number[] = []
+  const count = 2000
+  await inParallel(Array.from({ length: count }), callers, async () => {
+    const begun = process.hrtime.bigint()
+    await store.getRange('k', 0, 100)
+    times.push(Number(process.hrtime.bigint() - begun) / 1e6)
+  })
+  const milliseconds = timesOf(times)
+  const figures = { p99: times[Math.floor(0.99 * count)]!, sentTwice: store.hedging.sent / count }
+  return { name: `${callers} at the same time`, milliseconds, relativeTime: 1, answer: '', figures }
 }
 
 async function warm(objects: Objects, data: VectorData): Promise<Entry[]> {
@@ -159,6 +239,12 @@ async function timed(count: number, work: () => Promise<unknown>): Promise<Pick<
     await work()
     times.push(Number(process.hrtime.bigint() - begun) / 1e6)
   }
+  return { milliseconds: timesOf(times) }
+}
+
+/** Sort the times, and return their distribution. */
+function timesOf(times: number[]): Entry['milliseconds'] {
   times.sort((a, b) => a - b)
-  return { milliseconds: { min: times[0]!, p50: times[count >> 1]!, p95: times[count - 1]! } }
+  const { length } = times
+  return { min: times[0]!, p50: times[length >> 1]!, p95: times[Math.ceil(0.95 * length) - 1]! }
 }
