@@ -114,6 +114,7 @@ export { ErrorCode, type ErrorKind, SheafError, type SourceSpan } from './errors
 export type { CustomTokenizer } from './indexes/text/analysis/analyzer.js'
 export type { HighlightOptions } from './indexes/text/highlight.js'
 export type { Clock } from './primitives/clock.js'
+export type { Durations } from './primitives/histogram.js'
 export type { MemoryStats, PartitionStats } from './primitives/memory.js'
 export type {
   ArrowBody,

@@ -14,6 +14,7 @@ import {
   type FailureKind,
   failureOf,
   type ListedPage,
+  listPrices,
   type ObjectBytes,
   type ObjectHead,
   type ObjectRange,
@@ -81,6 +82,7 @@ export async function openAzureBucket(
 class AzureBucket implements Bucket {
   readonly name: string
   readonly partsAtOnce = 4
+  readonly prices: Bucket['prices']
   readonly #container: ContainerClient
   /** Whether the client may repeat requests by itself. */
   readonly #repeats: boolean
@@ -91,6 +93,7 @@ class AzureBucket implements Bucket {
     // The query may contain a signature, which is secret.
     const { origin, pathname } = new URL(container.url)
     this.name = `${origin}${pathname}`
+    this.prices = origin.endsWith('.blob.core.windows.net') ? listPrices : undefined
   }
 
   async read(

@@ -9,6 +9,7 @@ import {
   type FailureKind,
   failureOf,
   type ListedPage,
+  listPrices,
   type ObjectBytes,
   type ObjectHead,
   type ObjectRange,
@@ -58,6 +59,7 @@ class GcsBucket implements Bucket {
   readonly name: string
   /** Google takes the parts of an upload in order. */
   readonly partsAtOnce = 1
+  readonly prices: Bucket['prices']
   readonly #bucket: ClientBucket
   /** Whether the client may repeat requests by itself. */
   readonly #repeats: boolean
@@ -65,6 +67,7 @@ class GcsBucket implements Bucket {
   constructor(bucket: ClientBucket, name: string, repeats: boolean) {
     this.#bucket = bucket
     this.name = name
+    this.prices = name.startsWith('gs://') ? listPrices : undefined
     this.#repeats = repeats
   }
 

@@ -4,22 +4,11 @@
  */
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import type { RootStats } from '../../src/index.js'
+import { DurationHistogram, type Durations, durationBounds } from '../../src/primitives/histogram.js'
 import type { RequestRecord } from './options.js'
-
-/** Upper bounds of the buckets of the duration histogram, seconds. */
-const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
 /** Interval at which the event-loop delay is sampled, milliseconds. A sample is the time between two timer ticks. */
 const lookMs = 20
-
-interface Durations {
-  /**
-   * Number of requests per bucket. A bucket counts durations above the bound before it, up to its own bound. The last
-   * bucket counts durations above all bounds.
-   */
-  readonly counts: number[]
-  sum: number
-}
 
 /** Values that are read when a client requests the metrics. */
 interface Moment {
@@ -33,7 +22,7 @@ interface Moment {
 export class Metrics {
   /** Number of requests by operation, then by status. */
   readonly #requests = new Map<string, Map<number, number>>()
-  readonly #durations = new Map<string, Durations>()
+  readonly #durations = new Map<string, DurationHistogram>()
   #bytesIn = 0
   #bytesOut = 0
   #connectionsRefused = 0
@@ -45,11 +34,9 @@ export class Metrics {
     const operation = record.operation ?? 'none'
     const statuses = this.#requests.get(operation) ?? new Map<number, number>()
     this.#requests.set(operation, statuses.set(status, (statuses.get(status) ?? 0) + 1))
-    const own = this.#durations.get(operation) ?? { counts: [...bounds, 0].map(() => 0), sum: 0 }
+    const own = this.#durations.get(operation) ?? new DurationHistogram()
     this.#durations.set(operation, own)
-    const at = bounds.findIndex(bound => durationMs / 1000 <= bound)
-    own.counts[at === -1 ? bounds.length : at]!++
-    own.sum += durationMs / 1000
+    own.add(durationMs)
     this.#bytesIn += bytesIn
     this.#bytesOut += bytesOut
   }
@@ -66,7 +53,7 @@ export class Metrics {
         'sheaf_http_request_duration_seconds',
         'histogram',
         'Time from the head of a request to the end of its reply.',
-        this.#durationSamples(),
+        [...this.#durations].flatMap(([operation, own]) => histogram(`operation="${operation}"`, own)),
       ),
       plain('sheaf_http_received_bytes_total', 'counter', 'Bytes of request bodies.', this.#bytesIn),
       plain('sheaf_http_sent_bytes_total', 'counter', 'Bytes of reply bodies.', this.#bytesOut),
@@ -98,21 +85,6 @@ export class Metrics {
     )
   }
 
-  #durationSamples(): string[] {
-    return [...this.#durations].flatMap(([operation, { counts, sum }]) => {
-      let count = 0
-      const buckets = counts.map((more, i) => {
-        count += more
-        return `_bucket{operation="${operation}",le="${bounds[i] ?? '+Inf'}"} ${count}`
-      })
-      return [
-        ...buckets,
-        `_sum{operation="${operation}"} ${sum}`,
-        `_count{operation="${operation}"} ${count}`,
-      ]
-    })
-  }
-
   #delaySamples(): string[] {
     this.#delay ??= startedDelay()
     const { max } = this.#delay
@@ -134,7 +106,7 @@ function startedDelay(): IntervalHistogram {
   return delay
 }
 
-function rootFamilies({ memory, log, maintenance }: RootStats): string[] {
+function rootFamilies({ memory, log, store, maintenance }: RootStats): string[] {
   const partitions = Object.entries(memory.partitions)
   const of = (field: 'bytes' | 'entries' | 'hits' | 'misses') =>
     partitions.map(([partition, stats]) => `{partition="${partition}"} ${stats[field]}`)
@@ -146,6 +118,7 @@ function rootFamilies({ memory, log, maintenance }: RootStats): string[] {
     family('sheaf_memory_partition_hits_total', 'counter', 'Cache hits, by partition.', of('hits')),
     family('sheaf_memory_partition_misses_total', 'counter', 'Cache misses, by partition.', of('misses')),
     plain('sheaf_log_slot', 'gauge', 'The newest slot of the log that was read or written.', log.slot),
+    ...(store === undefined ? [] : storeFamilies(store)),
     family(
       'sheaf_maintenance_total',
       'counter',
@@ -153,6 +126,55 @@ function rootFamilies({ memory, log, maintenance }: RootStats): string[] {
       Object.entries(maintenance).map(([kind, count]) => `{kind="${kind}"} ${count}`),
     ),
   ]
+}
+
+function storeFamilies({
+  requests,
+  retries,
+  errors,
+  receivedBytes,
+  sentBytes,
+  durations,
+}: NonNullable<RootStats['store']>): string[] {
+  const counts = Object.entries(requests)
+  return [
+    family(
+      'sheaf_store_requests_total',
+      'counter',
+      'Requests to object storage, by kind. Each attempt counts.',
+      counts.map(([kind, count]) => `{kind="${kind}"} ${count}`),
+    ),
+    plain('sheaf_store_retries_total', 'counter', 'Repetitions of requests to object storage.', retries),
+    family(
+      'sheaf_store_errors_total',
+      'counter',
+      'Requests to object storage without a usable answer, by reason.',
+      Object.entries(errors).map(([reason, count]) => `{reason="${reason}"} ${count}`),
+    ),
+    plain(
+      'sheaf_store_received_bytes_total',
+      'counter',
+      'Bytes of objects received from object storage.',
+      receivedBytes,
+    ),
+    plain('sheaf_store_sent_bytes_total', 'counter', 'Bytes of objects sent to object storage.', sentBytes),
+    family(
+      'sheaf_store_request_duration_seconds',
+      'histogram',
+      'Duration of requests to object storage, by kind.',
+      Object.entries(durations).flatMap(([kind, own]) => histogram(`kind="${kind}"`, own)),
+    ),
+  ]
+}
+
+/** Return the samples of a histogram. `label`: the label that all samples have. */
+function histogram(label: string, { counts, sum }: Durations): string[] {
+  let count = 0
+  const buckets = counts.map((more, i) => {
+    count += more
+    return `_bucket{${label},le="${durationBounds[i] ?? '+Inf'}"} ${count}`
+  })
+  return [...buckets, `_sum{${label}} ${sum}`, `_count{${label}} ${count}`]
 }
 
 type Kind = 'counter' | 'gauge' | 'histogram'

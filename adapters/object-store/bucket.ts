@@ -1,4 +1,11 @@
 /** The requests that `ObjectStore` (object-store.ts) sends to a provider of object storage. Each provider implements `Bucket`. */
+import type { RequestPrices } from '../../src/storage/request-tally.js'
+
+/** List prices of standard storage, which are equal for the providers. Received bytes are free within a region. */
+export const listPrices: RequestPrices = { perMillionReads: 0.4, perMillionWrites: 5, perGiBReceived: 0 }
+
+/** The reason with which the signal of an attempt aborts when its time is over. */
+export class AttemptTimeout extends Error {}
 
 /** One attempt of a request. */
 export interface Attempt {
@@ -107,6 +114,8 @@ export interface Bucket {
   readonly name: string
   /** Maximum number of parts of one upload that are sent concurrently. */
   readonly partsAtOnce: number
+  /** List prices of the provider (docs/object-storage.md). Undefined if they are unknown. */
+  readonly prices?: RequestPrices | undefined
   /** Read an object, or a range of at least one byte. Returns null if the key is absent. A range may end too early. */
   read(key: string, range: ObjectRange | null, attempt: Attempt): Promise<ObjectBytes | 'past end' | null>
   head(key: string, attempt: Attempt): Promise<ObjectHead | null>

@@ -21,9 +21,21 @@ import { inParallel } from '../../src/primitives/in-parallel.js'
 import { Ambiguous, type BlobInfo, type BlobStore, type ByteRange } from '../../src/storage/blob-store.js'
 import { checkKey, checkPrefix, isKey } from '../../src/storage/key.js'
 import { checkRange } from '../../src/storage/range.js'
-import type { Attempt, Bucket, Failure, FailureKind, ObjectHead, Upload, UploadsPage } from './bucket.js'
+import { RequestMeter } from '../../src/storage/request-meter.js'
+import type { RequestPrices } from '../../src/storage/request-tally.js'
+import {
+  type Attempt,
+  AttemptTimeout,
+  type Bucket,
+  type Failure,
+  type FailureKind,
+  type ObjectHead,
+  type Upload,
+  type UploadsPage,
+} from './bucket.js'
 import { Hedging } from './hedging.js'
 import { mergeRanges } from './merge-ranges.js'
+import { meteredBucket } from './metered-bucket.js'
 import { type Part, partsOf } from './parts.js'
 
 /** Settings of an `ObjectStore`. */
@@ -34,6 +46,8 @@ export interface ObjectStoreSettings {
   readonly timeoutMs: number
   /** Maximum number of repetitions of a request. */
   readonly retries: number
+  /** Prices that override those of the bucket. */
+  readonly prices?: Partial<RequestPrices> | undefined
 }
 
 /** Size of the parts of an upload. A stream that is not larger is one request. */
@@ -68,6 +82,7 @@ const errorOfKind: Partial<Record<FailureKind, { readonly code: ErrorCode; reado
 export class ObjectStore implements BlobStore {
   readonly name: string
   readonly address: string
+  readonly meter: RequestMeter
   /** Defined only if the provider keeps the parts of abandoned uploads. */
   readonly abortUploads?: NonNullable<BlobStore['abortUploads']>
   readonly hedging: Hedging
@@ -81,7 +96,8 @@ export class ObjectStore implements BlobStore {
     this.name = `${bucket.name}/${settings.prefix}`
     // The names of buckets contain the address of the server, unless they are unique in the world.
     this.address = this.name
-    this.#bucket = bucket
+    this.meter = new RequestMeter(clock, pricesOf(bucket.prices, settings.prices))
+    this.#bucket = meteredBucket(bucket, this.meter)
     this.#settings = settings
     this.#clock = clock
     this.hedging = new Hedging(clock)
@@ -413,7 +429,7 @@ export class ObjectStore implements BlobStore {
     signal?.throwIfAborted()
     const ms = Math.ceil(this.#settings.timeoutMs + (1000 * bytes) / bytesPerSecond)
     const controller = new AbortController()
-    const timer = setTimeout(() => controller.abort(new Error(`no answer within ${ms} ms`)), ms)
+    const timer = setTimeout(() => controller.abort(new AttemptTimeout(`no answer within ${ms} ms`)), ms)
     const forget = signal && whenAborted(signal, () => controller.abort(signal.reason))
     let isOver = false
     try {
@@ -441,6 +457,7 @@ export class ObjectStore implements BlobStore {
   }
 
   #pause(tries: number, signal: AbortSignal | undefined): Promise<void> {
+    this.meter.noteRetry()
     const ms = this.#clock.random() * Math.min(firstPauseMs * 2 ** tries, pauseMsMax)
     return this.#clock.sleep(ms, signal, true)
   }
@@ -453,6 +470,15 @@ export class ObjectStore implements BlobStore {
     const message = `cannot ${action} ${quote(`${this.#settings.prefix}${key}`)} in ${this.#bucket.name}`
     return new SheafError(code, `${message}: ${failure.reason}`, { hint: failure.hint ?? hint, cause })
   }
+}
+
+/** Return the prices of the bucket with those that the caller gave. Undefined if neither are known. */
+function pricesOf(
+  list: RequestPrices | undefined,
+  given: Partial<RequestPrices> | undefined,
+): RequestPrices | undefined {
+  if (list === undefined && given === undefined) return undefined
+  return { perMillionReads: 0, perMillionWrites: 0, perGiBReceived: 0, ...list, ...given }
 }
 
 /**

@@ -1,7 +1,15 @@
 /** Options that the stores of all providers have, and the import of the packages of providers. */
 import { invalidInput, quote } from '../../src/errors.js'
-import { given, integer, optionFields, type Shape, string } from '../../src/protocol/shape.js'
+import {
+  given,
+  integer,
+  optionFields,
+  type Shape,
+  options as shape,
+  string,
+} from '../../src/protocol/shape.js'
 import { isKey } from '../../src/storage/key.js'
+import type { RequestPrices } from '../../src/storage/request-tally.js'
 import type { ObjectStoreSettings } from './object-store.js'
 
 /** Options of all stores in object storage. */
@@ -15,13 +23,25 @@ export interface ObjectStoreOptions {
   readonly timeoutMs?: number | undefined
   /** Maximum number of repetitions of a request that failed or got no answer. Default 5. */
   readonly retries?: number | undefined
+  /**
+   * Prices of requests in US dollars, from which `analyze()` estimates the cost of a query. Default: list prices of the
+   * provider for standard storage, if its own servers are used. Received bytes are free, as within a region.
+   */
+  readonly prices?: Partial<RequestPrices> | undefined
 }
+
+const price = given<number>('a number >= 0', value => typeof value === 'number' && value >= 0)
 
 /** The shapes of the common options. */
 export const commonFields = optionFields<ObjectStoreOptions>()({
   prefix: string(),
   timeoutMs: integer(1, 2 ** 31 - 1),
   retries: integer(0, 100),
+  prices: shape<Partial<RequestPrices>>()({
+    perMillionReads: price,
+    perMillionWrites: price,
+    perGiBReceived: price,
+  }),
 })
 
 /** Return the shape of a client or of its configuration, whose content only the package of the client checks. */
@@ -34,12 +54,13 @@ export function settingsOf({
   prefix = '',
   timeoutMs = 30_000,
   retries = 5,
+  prices,
 }: ObjectStoreOptions): ObjectStoreSettings {
   const folder = prefix.replace(/\/$/, '')
   if (folder !== '' && !isKey(folder)) {
     throw invalidInput(`prefix must be a path of printable ASCII names joined by "/", got ${quote(prefix)}`)
   }
-  return { prefix: folder === '' ? '' : `${folder}/`, timeoutMs, retries }
+  return { prefix: folder === '' ? '' : `${folder}/`, timeoutMs, retries, prices }
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   type FailureKind,
   failureOf,
   type ListedPage,
+  listPrices,
   type ObjectBytes,
   type ObjectHead,
   type ObjectRange,
@@ -91,6 +92,7 @@ export async function openS3Bucket(
 class S3Bucket implements Bucket {
   readonly name: string
   readonly partsAtOnce = 4
+  readonly prices: Bucket['prices']
   readonly #s3: Package
   readonly #client: S3Client
   readonly #bucket: string
@@ -100,6 +102,8 @@ class S3Bucket implements Bucket {
     this.#client = client
     this.#bucket = bucket
     this.name = name
+    // Other servers with the interface of S3 have other prices, or none.
+    this.prices = name.startsWith('s3://') ? listPrices : undefined
   }
 
   async read(

@@ -11,6 +11,13 @@ export {
 } from '../../src/storage/blob-store.js'
 export type { Processes } from '../../src/storage/processes.js'
 export {
+  type RequestEnd,
+  RequestMeter,
+  type RequestObserver,
+  type RequestStats,
+} from '../../src/storage/request-meter.js'
+export { type RequestKind, type RequestPrices, RequestTally } from '../../src/storage/request-tally.js'
+export {
   type CheckStoreOptions,
   checkStore,
   type StoreCheckResult,

@@ -1,5 +1,6 @@
 /** Statistics of an open root. Returning them reads no file. */
 import type { MemoryStats } from '../primitives/memory.js'
+import type { RequestStats } from '../storage/request-meter.js'
 import type { MaintenanceEvent } from './maintenance-event.js'
 
 /** The result of `Namespace.stats`. */
@@ -23,6 +24,11 @@ export interface RootStats {
      */
     readonly checkpoint: number
   }
+  /**
+   * Requests to the object storage of the root, since its store was opened. Absent if the store does not count requests,
+   * for example on a local disk.
+   */
+  readonly store?: RequestStats
   /**
    * Number of maintenance events by kind, in this process since the root was opened. A kind without events is absent.
    */

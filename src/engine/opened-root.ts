@@ -213,11 +213,13 @@ export class OpenedRoot implements Engine {
   }
 
   stats(): RootStats {
+    const { meter } = this.store
     return {
       id: this.root.state.root,
       format: 1,
       memory: this.#memory.stats(),
       log: { slot: this.root.head, checkpoint: this.#checkpointing.slot },
+      ...(meter !== undefined && { store: meter.stats() }),
       maintenance: { ...this.#eventCounts },
     }
   }

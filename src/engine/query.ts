@@ -22,6 +22,7 @@ import type { TextIndex } from '../query/plan-text-search.js'
 import { RowSource } from '../query/source.js'
 import type { Engine } from '../root/engine.js'
 import { type OpenTable, openVersion } from '../root/open-table.js'
+import { RequestTally } from '../storage/request-tally.js'
 import type { TableReader } from '../table/table-reader.js'
 import { holdsText } from '../table/text-column.js'
 import { answered } from './answered.js'
@@ -95,18 +96,20 @@ export const analyzeTableQueryPlan: Handler<Engine, 'analyzeTableQueryPlan'> = a
   request,
   options,
 ) => {
-  const opened = await openVersions(
-    engine,
-    request.id,
-    request,
-    await engine.root.refresh(options.signal),
-    options,
-  )
-  const { reader, other } = opened
-  const pacer = new Pacer(options.signal)
-  const plan = await planIn(engine, request, opened, pacer)
-  const { analyzePlan } = await importAnalyze()
-  return analyzePlan(plan, reader, other, request.id.join('$'), pacer, engine.clock)
+  const { analyzePlan, requestsText } = await importAnalyze()
+  const analyze = async () => {
+    const state = await engine.root.refresh(options.signal)
+    const opened = await openVersions(engine, request.id, request, state, options)
+    const { reader, other } = opened
+    const pacer = new Pacer(options.signal)
+    const plan = await planIn(engine, request, opened, pacer)
+    return analyzePlan(plan, reader, other, request.id.join('$'), pacer, engine.clock)
+  }
+  const { meter } = engine.store
+  if (meter === undefined) return analyze()
+  const tally = new RequestTally()
+  const text = await meter.tallied(tally, analyze)
+  return `${text}\n${requestsText(tally, meter.prices)}`
 }
 
 export const countTableRows: Handler<Engine, 'countTableRows'> = (engine, request, options) => {

@@ -8,6 +8,7 @@
 
 import type { Clock } from '../primitives/clock.js'
 import type { Pacer } from '../primitives/pacer.js'
+import type { RequestPrices, RequestTally } from '../storage/request-tally.js'
 import type { TableReader } from '../table/table-reader.js'
 import { executePlan } from './execute.js'
 import { explained } from './explain.js'
@@ -39,6 +40,15 @@ export async function analyzePlan(
     return `${'  '.repeat(depth + 1)}${text}${figures === undefined ? '' : `, ${figuresText(figures, more)}`}`
   })
   return [total, ...lines, ...notes].join('\n')
+}
+
+/** Return a line with the requests of a query to object storage, and their price for a million such queries. */
+export function requestsText(tally: RequestTally, prices: RequestPrices | undefined): string {
+  const { requests, rounds, receivedBytes, sentBytes } = tally
+  const figures = [`total=${tally.total}`, ...[...requests].map(([kind, count]) => `${kind}=${count}`)]
+  figures.push(`rounds=${rounds}`, `received_bytes=${receivedBytes}`, `sent_bytes=${sentBytes}`)
+  if (prices !== undefined) figures.push(`usd_per_million=${(1e6 * tally.cost(prices)).toFixed(2)}`)
+  return `Requests: ${figures.join(', ')}`
 }
 
 function scanText({ fragments, parts, decided }: Meter): string {

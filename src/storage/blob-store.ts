@@ -20,6 +20,7 @@ import { ErrorCode, SheafError } from '../errors.js'
 import { shareClass } from '../primitives/shared-state.js'
 import type { MaybePromise } from '../primitives/task.js'
 import type { Processes } from './processes.js'
+import type { RequestMeter } from './request-meter.js'
 
 /**
  * The error (`ServiceUnavailable`) of a write whose outcome the store does not know. The write may or may not have
@@ -163,4 +164,6 @@ export interface BlobStore {
   openInPlace?(key: string): BlobInPlace | null
   /** Tells which of the processes that use the store are alive. Absent if the store cannot know. */
   readonly processes?: Processes
+  /** Counts the requests of this store. Only in stores that send requests to a server. */
+  readonly meter?: RequestMeter
 }

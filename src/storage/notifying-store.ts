@@ -2,11 +2,12 @@
 import type { MaybePromise } from '../primitives/task.js'
 import type { BlobInfo, BlobInPlace, BlobMark, BlobStore, ByteRange } from './blob-store.js'
 import type { Processes } from './processes.js'
+import type { RequestMeter } from './request-meter.js'
 
 /** Wraps a store, and calls `onDeleted` with the key of every deleted blob. */
 export class NotifyingStore implements BlobStore {
   readonly name: string
-  /** Defined only if the wrapped store defines it. The same is true for the next six. */
+  /** Defined only if the wrapped store defines it. The same is true for the next seven. */
   readonly peek?: (key: string) => BlobMark | null
   readonly sync?: (prefix: string) => Promise<void>
   readonly openInPlace?: (key: string) => BlobInPlace | null
@@ -14,6 +15,7 @@ export class NotifyingStore implements BlobStore {
   readonly replace?: NonNullable<BlobStore['replace']>
   readonly abortUploads?: NonNullable<BlobStore['abortUploads']>
   readonly processes?: Processes
+  readonly meter?: RequestMeter
   readonly #store: BlobStore
   readonly #onDeleted: (key: string) => void
 
@@ -28,6 +30,7 @@ export class NotifyingStore implements BlobStore {
     if (store.replace !== undefined) this.replace = (...call) => store.replace!(...call)
     if (store.abortUploads !== undefined) this.abortUploads = (...call) => store.abortUploads!(...call)
     if (store.processes !== undefined) this.processes = store.processes
+    if (store.meter !== undefined) this.meter = store.meter
   }
 
   async delete(key: string, signal?: AbortSignal): Promise<void> {
