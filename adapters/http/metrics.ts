@@ -106,7 +106,7 @@ function startedDelay(): IntervalHistogram {
   return delay
 }
 
-function rootFamilies({ memory, log, store, maintenance }: RootStats): string[] {
+function rootFamilies({ memory, log, store, diskCache, maintenance }: RootStats): string[] {
   const partitions = Object.entries(memory.partitions)
   const of = (field: 'bytes' | 'entries' | 'hits' | 'misses') =>
     partitions.map(([partition, stats]) => `{partition="${partition}"} ${stats[field]}`)
@@ -119,12 +119,21 @@ function rootFamilies({ memory, log, store, maintenance }: RootStats): string[] 
     family('sheaf_memory_partition_misses_total', 'counter', 'Cache misses, by partition.', of('misses')),
     plain('sheaf_log_slot', 'gauge', 'The newest slot of the log that was read or written.', log.slot),
     ...(store === undefined ? [] : storeFamilies(store)),
+    ...(diskCache === undefined ? [] : diskCacheFamilies(diskCache)),
     family(
       'sheaf_maintenance_total',
       'counter',
       'Maintenance tasks done, by kind.',
       Object.entries(maintenance).map(([kind, count]) => `{kind="${kind}"} ${count}`),
     ),
+  ]
+}
+
+function diskCacheFamilies({ hits, misses, damaged }: NonNullable<RootStats['diskCache']>): string[] {
+  return [
+    plain('sheaf_disk_cache_hits_total', 'counter', 'Ranges read from the disk cache.', hits),
+    plain('sheaf_disk_cache_misses_total', 'counter', 'Ranges that the disk cache did not have.', misses),
+    plain('sheaf_disk_cache_damaged_total', 'counter', 'Damaged files of the disk cache.', damaged),
   ]
 }
 

@@ -1,5 +1,6 @@
 /** Statistics of an open root. Returning them reads no file. */
 import type { MemoryStats } from '../primitives/memory.js'
+import type { DiskCacheStats } from '../storage/disk-cache.js'
 import type { RequestStats } from '../storage/request-meter.js'
 import type { MaintenanceEvent } from './maintenance-event.js'
 
@@ -29,6 +30,8 @@ export interface RootStats {
    * for example on a local disk.
    */
   readonly store?: RequestStats
+  /** Figures of the disk cache. Absent without the option `cacheDir`. */
+  readonly diskCache?: DiskCacheStats
   /**
    * Number of maintenance events by kind, in this process since the root was opened. A kind without events is absent.
    */

@@ -32,6 +32,7 @@ import { SessionTokens } from '../root/session-tokens.js'
 import { TableWriters } from '../root/table-writers.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import type { CacheDirectory } from '../storage/cache-directory.js'
+import type { DiskCache } from '../storage/disk-cache.js'
 import { NotifyingStore } from '../storage/notifying-store.js'
 import type { Sharing } from '../table/sharing.js'
 import { createTableSource, type TableSource } from '../table/table-source.js'
@@ -91,6 +92,7 @@ export class OpenedRoot implements Engine {
   readonly #memory: Memory
   readonly #disk: CacheDirectory | undefined
   readonly #kept: KeptState | null
+  readonly #diskCache: DiskCache | null
   readonly #sweep: Sweep
   readonly #checkpointing: Checkpointing
   readonly #eventCounts: { [kind in MaintenanceEvent['kind']]?: number } = {}
@@ -129,6 +131,7 @@ export class OpenedRoot implements Engine {
     this.#memory = memory
     this.#disk = options.disk
     this.#kept = log.kept
+    this.#diskCache = log.diskCache
     const report: Report = event => {
       this.#eventCounts[event.kind] = (this.#eventCounts[event.kind] ?? 0) + 1
       options.report(event)
@@ -220,6 +223,7 @@ export class OpenedRoot implements Engine {
       memory: this.#memory.stats(),
       log: { slot: this.root.head, checkpoint: this.#checkpointing.slot },
       ...(meter !== undefined && { store: meter.stats() }),
+      ...(this.#diskCache !== null && { diskCache: { ...this.#diskCache.counts } }),
       maintenance: { ...this.#eventCounts },
     }
   }

@@ -35,17 +35,18 @@ interface RegionPart {
   readonly bytes: Uint8Array
 }
 
-/** How often the cache answered. */
-interface DiskCacheCounts {
-  /** Ranges that the cache had. */
-  hits: number
-  misses: number
-  /** Files that were deleted because their bytes did not match their checksums. */
-  damaged: number
+/** How often the disk cache answered, since the root was opened. */
+export interface DiskCacheStats {
+  /** Number of ranges that the cache had. */
+  readonly hits: number
+  /** Number of ranges that were read from the store. */
+  readonly misses: number
+  /** Number of files that were deleted because their bytes did not match their checksums. */
+  readonly damaged: number
 }
 
 export class DiskCache {
-  readonly counts: DiskCacheCounts = { hits: 0, misses: 0, damaged: 0 }
+  readonly counts = { hits: 0, misses: 0, damaged: 0 } satisfies DiskCacheStats
   readonly #directory: CacheDirectory
   readonly #root: string
 

@@ -7,7 +7,7 @@ import { withMethods } from './with-methods.js'
  * must have `replace`, and no methods that only local stores have.
  */
 export function afterTest(store: BlobStore, test: Promise<void>): BlobStore {
-  const { abortUploads, meter } = store
+  const { abortUploads } = store
   // The first write reports the error.
   test.catch(() => {})
   return withMethods(store, {
@@ -16,7 +16,6 @@ export function afterTest(store: BlobStore, test: Promise<void>): BlobStore {
     putIfAbsent: (...call) => test.then(() => store.putIfAbsent(...call)),
     replace: (...call) => test.then(() => store.replace!(...call)),
     delete: (...call) => test.then(() => store.delete(...call)),
-    ...(meter !== undefined && { meter }),
     ...(abortUploads !== undefined && {
       abortUploads: (...call) => test.then(() => abortUploads.apply(store, call)),
     }),

@@ -2,7 +2,7 @@ import type { BlobStore } from './blob-store.js'
 
 /** Return `store` with some other methods. `store` must have `replace`, and no methods that only local stores have. */
 export function withMethods(store: BlobStore, methods: Partial<BlobStore>): BlobStore {
-  const { abortUploads } = store
+  const { abortUploads, meter } = store
   return {
     name: store.name,
     get: (...call) => store.get(...call),
@@ -17,6 +17,7 @@ export function withMethods(store: BlobStore, methods: Partial<BlobStore>): Blob
     list: (...call) => store.list(...call),
     delete: (...call) => store.delete(...call),
     ...(abortUploads !== undefined && { abortUploads: (...call) => abortUploads.apply(store, call) }),
+    ...(meter !== undefined && { meter }),
     ...methods,
   }
 }

@@ -89,6 +89,20 @@ test('after a restart, data is read from the disk, and the log from the store', 
   expect(store.calls.get('getRange')).toBeUndefined()
 })
 
+test('stats() has the figures of the cache', async () => {
+  const store = await indexedRoot()
+  await answers(store)
+  const ns = await open(store)
+  for (const query of Object.values(queries)) await query(ns.table('t'))
+  const { hits, misses, damaged } = ns.stats().diskCache!
+  expect(hits).toBeGreaterThan(0)
+  expect([misses, damaged]).toEqual([0, 0])
+  await ns.close()
+  const without = await connect('bucket', { store })
+  expect(without.stats().diskCache).toBeUndefined()
+  await without.close()
+})
+
 test('after a restart, a root that was confirmed recently is opened and queried without a call', async () => {
   const store = await indexedRoot()
   const expected = await answers(store, stale)
