@@ -7,7 +7,7 @@
  * - The time of the last change of a file is the time of its last use. When a process has written some bytes, it deletes
  *   the files that were not used for the longest time, until the directory is below its limit. So several processes may
  *   exceed the limit together by an eighth of it for each of them.
- * - Nothing here makes a call fail. An error of the disk is reported once, and the cache writes nothing for a minute.
+ * - Nothing here makes a call fail. An error of the disk is reported once, and no copies are written for a minute.
  */
 import {
   closeSync,
@@ -34,7 +34,7 @@ import type { MaybePromise } from '../primitives/task.js'
 import { systemCode } from './io-error.js'
 
 /** Larger reads and writes are done in the thread pool. Smaller ones take some microseconds. */
-const syncMax = 64 * 1024
+export const syncMax = 64 * 1024
 /** Maximum number of bytes that wait to be written. Further bytes are not cached. */
 const waitingMax = 64 * 1024 * 1024
 /** Share of the limit that a process may write before it looks for files to delete. */
@@ -68,6 +68,8 @@ export class CacheDirectory {
   readonly #warn: (message: string, cause: unknown) => void
   /** By path: the time on the monotonic clock when its last use was recorded. */
   readonly #touched = new Map<string, number>()
+  /** The paths of files whose use is to be recorded. */
+  readonly #used: string[] = []
   #hasWarned = false
   #pausedUntil = Number.NEGATIVE_INFINITY
   #waiting = 0
@@ -134,12 +136,8 @@ export class CacheDirectory {
 
   /** Write bytes at the beginning of a file later, if it exists then. */
   changeLater(path: string, bytes: Uint8Array): void {
-    this.#later(bytes.length, async () => {
-      try {
-        await closing(openSync(path, constants.O_WRONLY | noFollow), fd => writeAt(fd, bytes, 0))
-      } catch (error) {
-        if (systemCode(error) !== 'ENOENT') throw error
-      }
+    this.#later(0, async () => {
+      await closing(openSync(path, constants.O_WRONLY | noFollow), fd => writeAt(fd, bytes, 0))
     })
   }
 
@@ -161,17 +159,25 @@ export class CacheDirectory {
     }
   }
 
-  /** Record that a file was used now. */
+  /** Record later that a file was used now. */
   touch(path: string): void {
     const now = this.#clock.elapsed()
     if (now - (this.#touched.get(path) ?? Number.NEGATIVE_INFINITY) < touchMs) return
     if (this.#touched.size >= touchedMax) this.#touched.clear()
     this.#touched.set(path, now)
+    if (this.#used.push(path) === 1) this.#later(0, () => this.#recordUses())
+  }
+
+  async #recordUses(): Promise<void> {
+    const pacer = new Pacer(undefined, this.#clock)
     const seconds = this.#clock.now() / 1000
-    try {
-      utimesSync(path, seconds, seconds)
-    } catch (error) {
-      this.#noteError(error)
+    for (const path of this.#used.splice(0)) {
+      if (pacer.due()) await pacer.pause()
+      try {
+        utimesSync(path, seconds, seconds)
+      } catch (error) {
+        this.#noteError(error)
+      }
     }
   }
 
@@ -194,16 +200,20 @@ export class CacheDirectory {
     await this.#writes
   }
 
+  /** Run `work` after all earlier work. `bytes`: the number of bytes that it adds to the directory. */
   #later(bytes: number, work: () => Promise<void>): void {
-    if (this.#waiting + bytes > waitingMax || this.#clock.elapsed() < this.#pausedUntil) return
+    const isPaused = () => bytes > 0 && this.#clock.elapsed() < this.#pausedUntil
+    if (this.#waiting + bytes > waitingMax || isPaused()) return
     this.#waiting += bytes
     this.#writes = this.#writes.then(async () => {
       try {
-        if (this.#clock.elapsed() < this.#pausedUntil) return
+        if (isPaused()) return
         await work()
         this.#written += bytes
-        if (this.#written > this.#bytesMax * sharePerSweep) await this.#sweep()
+        if (bytes > 0 && this.#written > this.#bytesMax * sharePerSweep) await this.#sweep()
       } catch (error) {
+        // Another process deleted the file, or its empty folder.
+        if (systemCode(error) === 'ENOENT') return
         this.#noteError(error)
         this.#pausedUntil = this.#clock.elapsed() + pauseMs
         // A full disk has room again after a sweep.
@@ -222,11 +232,11 @@ export class CacheDirectory {
     let bytes = 0
     for (const folder of readdirSync(this.#path)) {
       if (!ownFolder.test(folder)) continue
-      for (const name of readdirSync(join(this.#path, folder))) {
+      for (const name of this.filesOf(folder)) {
         if (pacer.due()) await pacer.pause()
         const path = this.pathOf(folder, name)
         const info = lstatSync(path, { throwIfNoEntry: false })
-        if (info?.isFile() !== true || !ownFile.test(name)) continue
+        if (info?.isFile() !== true) continue
         if (draft.test(name) && this.#clock.now() - info.mtimeMs > draftMs) this.discard(path)
         // A file may have holes, and a small file takes a whole block of the disk.
         const file = { path, bytes: info.blocks * 512, usedAt: info.mtimeMs }

@@ -16,7 +16,7 @@
 import { crc32 } from '../primitives/checksum.js'
 import { type MaybePromise, runAll, runTask, type Task, wait } from '../primitives/task.js'
 import type { ByteRange } from './blob-store.js'
-import { type CacheDirectory, isEmpty, readAt, writeAt } from './cache-directory.js'
+import { type CacheDirectory, isEmpty, readAt, syncMax, writeAt } from './cache-directory.js'
 
 const magic = Buffer.from('SHEAFDC1')
 const headerBytes = 4096
@@ -27,6 +27,9 @@ export const blockBytes = 4096
 const regionBytes = 1024 * 1024
 /** Longer keys are not cached, because file systems limit names to 255 bytes. */
 const keyMax = 200
+
+/** For headers and short reads: each is used before any other code runs. An allocation would take longer than the read. */
+const scratch = Buffer.alloc(headerBytes + syncMax)
 
 /** The part of a range that is in one region. `from`: its offset in the region. */
 interface RegionPart {
@@ -128,7 +131,7 @@ export class DiskCache {
   }
 
   *#write(fd: number, seed: number, parts: readonly RegionPart[], size: number): Task<void> {
-    const header = readHeader(fd) ?? newHeader(fd)
+    const header = Buffer.from(readHeader(fd) ?? newHeader(fd))
     let first = headerBytes
     let end = 0
     for (const { from, bytes } of parts) {
@@ -188,9 +191,12 @@ function* readParts(
   seed: number,
   parts: readonly RegionPart[],
 ): Task<readonly ByteRange[] | 'damaged'> {
-  const header = readHeader(fd)
+  const shared = readHeader(fd)
   // Another process has just created the file.
-  if (header === null) return isEmpty(fd) ? parts.map(({ range }) => range) : 'damaged'
+  if (shared === null) return isEmpty(fd) ? parts.map(({ range }) => range) : 'damaged'
+  // A long read waits, and other reads use the memory of the header meanwhile.
+  const isShort = parts.every(({ bytes }) => bytes.length + 2 * blockBytes <= syncMax)
+  const header = isShort ? shared : Buffer.from(shared)
   const missed: ByteRange[] = []
   for (const { range, from, bytes } of parts) {
     const first = Math.floor(from / blockBytes)
@@ -208,7 +214,8 @@ function* readParts(
       continue
     }
     const start = first * blockBytes
-    const span = new Uint8Array(last * blockBytes + validOf(last) - start)
+    const length = last * blockBytes + validOf(last) - start
+    const span = isShort ? scratch.subarray(headerBytes, headerBytes + length) : new Uint8Array(length)
     if ((yield* wait(readAt(fd, span, headerBytes + start))) < span.length) return 'damaged'
     for (let block = first; block <= last; block++) {
       const at = block * blockBytes - start
@@ -220,9 +227,9 @@ function* readParts(
   return missed
 }
 
-/** Return the header of a file. Returns null if the file does not begin with one. */
+/** Return the header of a file, in shared memory. Returns null if the file does not begin with one. */
 function readHeader(fd: number): Buffer | null {
-  const header = Buffer.alloc(headerBytes)
+  const header = scratch.subarray(0, headerBytes)
   // So few bytes are read synchronously.
   const count = readAt(fd, header, 0) as number
   return count === headerBytes && header.subarray(0, magic.length).equals(magic) ? header : null
