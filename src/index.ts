@@ -109,6 +109,7 @@ export type {
   VerifyProgress,
 } from './client/verification.js'
 export { connect } from './engine/connect.js'
+export { type MovedLog, type MoveLogOptions, moveLog } from './engine/move-log.js'
 export { verify } from './engine/verify.js'
 export { ErrorCode, type ErrorKind, SheafError, type SourceSpan } from './errors.js'
 export type { CustomTokenizer } from './indexes/text/analysis/analyzer.js'

@@ -235,6 +235,7 @@ const calls: readonly Call[] = [
   ...methods('sheaf', () => sheaf, {
     connect: [path, options],
     verify: [path, options],
+    moveLog: [path, [{ to: 'files' }, 'object']],
     tokenize: [['a', 'text', 'blank'], options],
   }),
   ...methods('sql', () => sheaf.sql, { name: [name] }),

@@ -1,6 +1,7 @@
 /** Parses the command line and the environment variables into a command. */
 import { parseArgs } from 'node:util'
 import { nearestName, quote } from '../../src/errors.js'
+import { isLogUrl } from '../postgres/log-url.js'
 import {
   type CommandName,
   type CommandSpec,
@@ -34,6 +35,8 @@ interface ValueTypes {
   size: number
   time: number
   log: 'json' | 'text' | 'none'
+  logUrl: string
+  logTarget: string
 }
 
 /**
@@ -59,7 +62,15 @@ const types: {
     'json, text or none',
     text => (['json', 'text', 'none'] as const).find(kind => kind === text) ?? null,
   ],
+  logUrl: ['a URL like postgres://user@host/database?root=main', text => (isLogUrl(text) ? text : null)],
+  logTarget: [
+    'files, or a URL like postgres://user@host/database?root=main',
+    text => (text === 'files' || isLogUrl(text) ? text : null),
+  ],
 }
+
+/** Types of options whose values may have a secret, so that messages do not show them. */
+const secretTypes: ReadonlySet<keyof ValueTypes> = new Set(['secrets', 'logUrl', 'logTarget'])
 
 type Options<C extends CommandName> = (typeof commands)[C]['options']
 
@@ -119,12 +130,12 @@ function commandOf(args: readonly string[], environment: Environment): Command {
   if (values.help === true || command === 'help') {
     const about = command === 'help' ? operands[0] : command
     if (command === 'help' && about !== undefined && !isCommand(about)) {
-      throw new Misuse(`unknown command ${quote(about)}`)
+      throw new Misuse(`unknown command ${quote(about)}${meant(about)}`)
     }
     return { kind: 'help', ...(about !== undefined && isCommand(about) && { command: about }) }
   }
   if (command === undefined) throw new Misuse('a command is missing')
-  if (!isCommand(command)) throw new Misuse(`unknown command ${quote(command)}`)
+  if (!isCommand(command)) throw new Misuse(`unknown command ${quote(command)}${meant(command)}`)
   const [directory, ...rest] = operands
   if (directory === undefined) throw new Misuse(`${command} needs a directory`)
   const name = command === 'inspect' ? rest.shift() : undefined
@@ -132,6 +143,12 @@ function commandOf(args: readonly string[], environment: Environment): Command {
   const options = optionsOf(command, values, environment)
   // Safe cast: `optionValue` gave each value the type that `commands` declares for the option.
   return { kind: command, directory, ...options, ...(name !== undefined && { name }) } as Command
+}
+
+/** Return a question that names the most similar command; an empty text if there is none. */
+function meant(command: string): string {
+  const near = nearestName(command, Object.keys(commands))
+  return near === undefined ? '' : `: did you mean ${near}?`
 }
 
 type Parsed = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>
@@ -160,7 +177,7 @@ function parse(args: readonly string[]): {
   } catch (cause) {
     const unknown = unknownOption(cause as Error)
     if (unknown === undefined) throw cause
-    const near = nearestName(unknown.replace(/^-+/, ''), Object.keys(options))
+    const near = nearestName(unknown.replace(/^-+|=.*$/g, ''), Object.keys(options))
     const help = near === undefined ? 'help lists the options' : `did you mean --${near}?`
     throw new Misuse(`unknown option ${quote(unknown)}: ${help}`)
   }
@@ -209,8 +226,10 @@ function read(where: string, { type, positive = false }: OptionSpec, text: strin
   const [what, reader] = types[type]
   const value = reader(text)
   if (value !== null && !(positive && value === 0)) return value
-  const got = type === 'secrets' ? '' : `, got ${quote(text)}`
-  throw new Misuse(`${where} must be ${what}${positive ? ', not 0' : ''}${got}`)
+  const got = secretTypes.has(type) || isLogUrl(text) ? '' : `, got ${quote(text)}`
+  // `serve` has both options.
+  const other = type === 'log' && isLogUrl(text) ? ': use --commit-log for the commit log' : ''
+  throw new Misuse(`${where} must be ${what}${positive ? ', not 0' : ''}${got}${other}`)
 }
 
 /** Parse texts like `name=secret`. Returns null if a text is invalid. A secret may contain `=`. */

@@ -3,6 +3,11 @@
  * table.
  */
 
+const commitLog = {
+  type: 'logUrl',
+  help: 'URL of the log in PostgreSQL (default: the log is in the files)',
+} as const
+
 export const commands = {
   serve: {
     operands: '<directory>',
@@ -136,6 +141,7 @@ Every user of the machine can read secrets on a command line, so pass them in a 
         type: 'log',
         help: 'format of the request log (default text on a terminal, else json)',
       },
+      'commit-log': commitLog,
     },
   },
   inspect: {
@@ -145,6 +151,7 @@ Every user of the machine can read secrets on a command line, so pass them in a 
     options: {
       limit: { type: 'count', help: 'maximum number of tables to show (default all)' },
       json: { type: 'flag', help: 'print one JSON document' },
+      'commit-log': commitLog,
     },
   },
   verify: {
@@ -157,6 +164,7 @@ Every user of the machine can read secrets on a command line, so pass them in a 
         default: false,
         help: 'rebuild damaged files that can be derived from the log',
       },
+      'commit-log': commitLog,
     },
   },
   compact: {
@@ -169,6 +177,19 @@ Files are deleted a day after the last reference to them is gone, so a later run
         type: 'time',
         help: 'time for which old versions without a tag are kept (default 7d)',
       },
+      'commit-log': commitLog,
+    },
+  },
+  'move-log': {
+    operands: '<directory>',
+    does: 'Moves the commit log of <directory> from its files to PostgreSQL, back, or to another log. Tables stay as they are.',
+    more: `The URL of a log is a connection string with the place of the log: postgres://user@host/database?root=main. Further parameters
+are schema and table. PGPASSWORD has the password.
+Programs that have the old log open fail with the name of the new log: start them again with the new log. No commit is lost.
+If the command is stopped or fails, run it again: it completes the move.`,
+    options: {
+      to: { type: 'logTarget', help: 'URL of the new log, or files' },
+      from: { type: 'logUrl', help: 'URL of the log until now (default: the log is in the files)' },
     },
   },
   doctor: {
@@ -199,6 +220,8 @@ export const valueNames = {
   size: '<size>',
   time: '<time>',
   log: 'json|text|none',
+  logUrl: '<url>',
+  logTarget: '<url>|files',
 } as const
 
 export interface OptionSpec {

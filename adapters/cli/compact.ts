@@ -2,6 +2,7 @@
 import { connect, type Holder, type MaintenanceEvent, type Namespace } from '../../src/index.js'
 import { formatId } from '../../src/protocol/identifiers.js'
 import type { Call } from './arguments.js'
+import { logOf } from './commit-log.js'
 import { progressLine } from './progress.js'
 import { showCount, showCounted, showSize, showTime } from './quantities.js'
 import { untilStopped } from './stopping.js'
@@ -10,12 +11,17 @@ import { untilStopped } from './stopping.js'
  * Run all maintenance. Prints each compacted table, then a summary of the other work, on standard output. Shows
  * progress on standard error.
  */
-export async function compactDirectory({ directory, keepVersions }: Call<'compact'>): Promise<void> {
+export async function compactDirectory({
+  directory,
+  keepVersions,
+  commitLog,
+}: Call<'compact'>): Promise<void> {
   const signal = untilStopped()
   const line = progressLine()
   const done = new WorkDone()
   const ns = await connect(directory, {
     create: false,
+    ...(await logOf(commitLog)),
     signal,
     maintenance: { ...(keepVersions !== undefined && { keepVersionsMs: keepVersions }) },
     onMaintenance(event) {

@@ -1,10 +1,14 @@
 /** Runs the command `sheaf inspect`. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { ExternalLog } from '../../src/commit/external-log.js'
+import { isInObjectStorage, openObjectStorage } from '../../src/engine/object-storage.js'
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import { connect, type Namespace } from '../../src/index.js'
 import { parseId } from '../../src/protocol/identifiers.js'
+import { keysOf } from '../../src/storage/keys-of.js'
 import type { Call } from './arguments.js'
+import { logOf } from './commit-log.js'
 import type { JobFacts, NamespaceFacts, RootFacts, TableFacts } from './inspect-facts.js'
 import { describeTable, detailTable } from './inspect-table.js'
 import {
@@ -26,9 +30,10 @@ const ahead = 8
  * at the end. Sets the exit code 1 if a table cannot be read.
  */
 export async function inspectDirectory(command: Call<'inspect'>): Promise<void> {
-  const { directory, name, json = false } = command
+  const { directory, name, json = false, commitLog } = command
   const signal = untilStopped()
-  await using root = await connect(directory, { create: false, readOnly: true, signal })
+  const { log } = await logOf(commitLog)
+  await using root = await connect(directory, { create: false, readOnly: true, signal, ...(log && { log }) })
   // Read a snapshot, so that all facts describe the same state.
   await using ns = await root.snapshot({ signal })
   const id = name === undefined ? [] : parseId(name)
@@ -38,7 +43,7 @@ export async function inspectDirectory(command: Call<'inspect'>): Promise<void> 
     console.log(json ? JSON.stringify(details, null, 2) : describeDetails(details))
     return
   }
-  await inspectTree(root, ns, id, command, signal)
+  await inspectTree(root, ns, id, { ...command, log }, signal)
 }
 
 /** Return true if the name is a table, and false if it is a namespace. Throws TableNotFound if neither exists. */
@@ -60,14 +65,19 @@ async function inspectTree(
   root: Namespace,
   ns: Namespace,
   below: readonly string[],
-  { directory, json = false, limit = Number.POSITIVE_INFINITY }: Call<'inspect'>,
+  {
+    directory,
+    json = false,
+    limit = Number.POSITIVE_INFINITY,
+    log,
+  }: Call<'inspect'> & { readonly log: ExternalLog | undefined },
   signal: AbortSignal,
 ): Promise<void> {
   const line = progressLine()
   const print = (text: string) => {
     if (!json && text !== '') console.log(text)
   }
-  const facts = await rootFacts(root, ns, directory, signal)
+  const facts = await rootFacts(root, ns, { directory, log }, signal)
   print(describeRoot(facts))
   const namespaces: NamespaceFacts[] = []
   const tables: TableFacts[] = []
@@ -110,13 +120,12 @@ async function openOrFailed(root: Namespace, signal: AbortSignal): Promise<JobFa
 async function rootFacts(
   root: Namespace,
   ns: Namespace,
-  directory: string,
+  { directory, log: external }: { readonly directory: string; readonly log: ExternalLog | undefined },
   signal: AbortSignal,
 ): Promise<RootFacts> {
   const { id, format, log } = root.stats()
-  const [slots, checkpoints, history] = await Promise.all(
-    ['_log', '_ckpt', '_hist'].map(folder => readdir(join(directory, folder)).catch(() => [])),
-  )
+  const filesIn = await folderLister(directory, signal)
+  const [slots, checkpoints, history] = await Promise.all(['_log', '_ckpt', '_hist'].map(filesIn))
   const { tables } = await ns.operations.listAllTables({}, { signal })
   return {
     path: directory,
@@ -124,13 +133,31 @@ async function rootFacts(
     format,
     ...log,
     files: {
-      slots: slots!.length,
+      slots: external === undefined ? slots!.length : await slotsIn(external, signal),
       checkpoints: checkpoints!.length,
       pages: history!.filter(file => file.endsWith('.page')).length,
       packs: history!.filter(file => file.endsWith('.slots')).length,
     },
     tables: tables.length,
   }
+}
+
+/** Return a function that lists the names of the files in a folder of the root. */
+async function folderLister(
+  directory: string,
+  signal: AbortSignal,
+): Promise<(folder: string) => Promise<readonly string[]>> {
+  if (directory.startsWith('memory://') || !isInObjectStorage(directory))
+    return folder => readdir(join(directory, folder)).catch(() => [])
+  const store = await openObjectStorage(directory)
+  return folder => keysOf(store, `${folder}/`, undefined, signal)
+}
+
+/** Return the number of slots in a log outside of the files. */
+async function slotsIn(log: ExternalLog, signal: AbortSignal): Promise<number> {
+  const [first, last] = await Promise.all([log.first(signal), log.last(signal)])
+  // Slot 0, and the slots that were not trimmed.
+  return 1 + (first === null ? 0 : last - first + 1)
 }
 
 interface Found {

@@ -8,6 +8,7 @@ import { type Command, Misuse, readArguments } from './arguments.js'
 import { compactDirectory } from './compact.js'
 import { checkDirectory } from './doctor.js'
 import { inspectDirectory } from './inspect.js'
+import { moveLogOf } from './move-log.js'
 import { serveDirectory } from './serve.js'
 import { Stopped } from './stopping.js'
 import { usage, usageOf } from './usage.js'
@@ -31,6 +32,8 @@ async function run(command: Command): Promise<void> {
       return verifyDirectory(command)
     case 'compact':
       return compactDirectory(command)
+    case 'move-log':
+      return moveLogOf(command)
     case 'doctor':
       return checkDirectory(command)
   }

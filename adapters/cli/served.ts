@@ -8,6 +8,7 @@ import type { Served } from '../http/handling.js'
 import { uploadBytesDefault } from '../upload-memory.js'
 import { openWorkers } from '../worker/client.js'
 import { type Call, Misuse } from './arguments.js'
+import { logOf } from './commit-log.js'
 
 interface OpenServed {
   readonly served: Served | Databases
@@ -16,6 +17,9 @@ interface OpenServed {
 
 export async function openServed(command: Call<'serve'>): Promise<OpenServed> {
   const { directory, databases: several = false, createDatabases, defaultDatabase, workers } = command
+  if (command.commitLog !== undefined && (several || workers !== undefined)) {
+    throw new Misuse(`--commit-log cannot be used with ${several ? '--databases' : '--workers'}`)
+  }
   if (several) {
     if (workers !== undefined) throw new Misuse('--workers cannot be used with --databases')
     const served = databases(directory, {
@@ -32,7 +36,7 @@ export async function openServed(command: Call<'serve'>): Promise<OpenServed> {
   const options = connectOptions(command)
   const namespace =
     workers === undefined
-      ? await connect(directory, options)
+      ? await connect(directory, { ...options, ...(await logOf(command.commitLog)) })
       : await openWorkers(directory, { ...options, workers }, command.maxUploads ?? uploadBytesDefault)
   return { served: namespace, close: () => namespace.close() }
 }

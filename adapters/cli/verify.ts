@@ -1,6 +1,15 @@
 /** Runs the command `sheaf verify`. */
-import { type VerifyProgress, verify } from '../../src/index.js'
+
+import { isInObjectStorage } from '../../src/engine/object-storage.js'
+import {
+  connect,
+  type Verification,
+  type VerifyOptions,
+  type VerifyProgress,
+  verify,
+} from '../../src/index.js'
 import type { Call } from './arguments.js'
+import { logOf } from './commit-log.js'
 import { progressLine } from './progress.js'
 import { showCount, showCounted, showSize } from './quantities.js'
 import { untilStopped } from './stopping.js'
@@ -9,11 +18,15 @@ import { untilStopped } from './stopping.js'
  * Check a root. Prints one line for each remaining problem on standard output. Prints repairs, unreferenced files and
  * progress on standard error.
  */
-export async function verifyDirectory({ directory, repair = false }: Call<'verify'>): Promise<void> {
+export async function verifyDirectory({
+  directory,
+  repair = false,
+  commitLog,
+}: Call<'verify'>): Promise<void> {
   const line = progressLine()
   const onProgress = ({ phase, done, total }: VerifyProgress) =>
     line.show(`${phase}: ${showCount(done)} of ${showCount(total)}`)
-  const { ok, problems, repaired, unreferenced, checked } = await verify(directory, {
+  const { ok, problems, repaired, unreferenced, checked } = await verifyRoot(directory, commitLog, {
     repair,
     onProgress,
     signal: untilStopped(),
@@ -29,4 +42,22 @@ export async function verifyDirectory({ directory, repair = false }: Call<'verif
     `${found} in ${showCount(tables)} tables, ${showCount(versions)} versions: ${showCount(slots)} slots and ${showCount(files)} files, ${showSize(bytes)}`,
   )
   if (!ok) process.exitCode = 1
+}
+
+/** Check a root. Only a root whose files and log are in a local directory can be checked if it cannot be opened. */
+async function verifyRoot(
+  directory: string,
+  commitLog: string | undefined,
+  options: VerifyOptions,
+): Promise<Verification> {
+  if (commitLog === undefined && !isInObjectStorage(directory)) return verify(directory, options)
+  const { signal } = options
+  const log = await logOf(commitLog)
+  await using ns = await connect(directory, {
+    create: false,
+    readOnly: options.repair !== true,
+    ...log,
+    ...(signal && { signal }),
+  })
+  return await ns.verify(options)
 }

@@ -13,6 +13,7 @@ import { orAborted, whenAborted } from '../../src/primitives/abort.js'
 import { type Clock, systemClock } from '../../src/primitives/clock.js'
 import { Ambiguous } from '../../src/storage/blob-store.js'
 import { failureOf } from './failure.js'
+import { nameOf } from './log-url.js'
 
 /** Settings of `Connections`. */
 interface ConnectionSettings {
@@ -20,6 +21,8 @@ interface ConnectionSettings {
   readonly timeoutMs: number
   /** Maximum number of repetitions of a statement. */
   readonly retries: number
+  /** The name of the server and the database in messages until there is a connection. */
+  readonly server: string
 }
 
 /** A row. Values are in the text format of PostgreSQL, without a conversion. */
@@ -42,8 +45,8 @@ const types = { getTypeParser: () => (value: unknown) => value }
 
 /** See the head of this file. */
 export class Connections {
-  /** The name of the server and the database in messages. Known after the first connection. */
-  name = 'postgres://'
+  /** The name of the server and the database in messages, without user and password. */
+  name: string
   readonly #pool: Pool
   readonly #isOwn: boolean
   readonly #settings: ConnectionSettings
@@ -56,6 +59,7 @@ export class Connections {
     this.#pool = pool
     this.#isOwn = isOwn
     this.#settings = settings
+    this.name = settings.server
     // An idle connection may break. The next statement uses another one.
     if (isOwn) pool.on('error', () => {})
   }
@@ -211,7 +215,7 @@ export class Connections {
       throw error
     }
     if (this.#primaries.has(client)) return client
-    this.name = nameOf(client)
+    this.name = nameOf(client.host, client.port, client.database)
     try {
       const [row] = await this.#rowsOf(client, 'SELECT pg_is_in_recovery()', [], signal)
       if (row![0] === 't') throw this.#readOnly(undefined)
@@ -265,12 +269,6 @@ export class Connections {
 
 function queryOf(text: string, values: readonly unknown[]) {
   return { text, values: [...values], rowMode: 'array' as const, types }
-}
-
-/** Return the name of a server and a database. It contains no user and no password. */
-function nameOf({ host, port, database }: PoolClient): string {
-  // A host that begins with "/" is the folder of a socket.
-  return host.startsWith('/') ? `postgres:///${database}` : `postgres://${host}:${port}/${database}`
 }
 
 function ignore(): void {}

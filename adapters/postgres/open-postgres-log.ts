@@ -8,6 +8,7 @@ import { parse } from '../../src/protocol/parse.js'
 import { given, integer, options as shape, string } from '../../src/protocol/shape.js'
 import { importClient, ofClient } from '../object-store/options.js'
 import { Connections } from './connections.js'
+import { optionsOfUrl, serverOf } from './log-url.js'
 import { currentSchema, PostgresLog } from './postgres-log.js'
 
 /** A pool of the package `pg`. */
@@ -53,19 +54,20 @@ const postgresLogShape = shape<PostgresLogOptions>()({
 const nameBytesMax = 63
 
 /**
- * Open a commit log in PostgreSQL for the option `log` of `connect`. Creates the table if it does not exist. A log serves
+ * Open a commit log in PostgreSQL for the option `log` of `connect`. Instead of options, a URL may be passed: a connection
+ * string, and the options `schema`, `table` and `root` as parameters. Creates the table if it does not exist. A log serves
  * one connection. `close` of the connection closes it.
  *
  * Throws `InvalidInput` for invalid options, and if the package `pg` is not installed. Throws `PermissionDenied` for wrong
  * credentials or missing rights. Throws `ServiceUnavailable` if the server cannot be reached, or is a standby.
  *
  * ```js
- * const log = await openPostgresLog({ config: { connectionString: 'postgres://app@db.example/app' }, root: 'main' })
+ * const log = await openPostgresLog('postgres://app@db.example/app?root=main')
  * const ns = await connect('s3://my-data/main', { log })
  * ```
  */
 export async function openPostgresLog(
-  options: PostgresLogOptions = {},
+  options: PostgresLogOptions | string = {},
   ...more: readonly unknown[]
 ): Promise<ExternalLog> {
   refuseMore('openPostgresLog', 1, more)
@@ -78,13 +80,18 @@ export async function openPostgresLog(
     timeoutMs = 30_000,
     retries = 5,
     signal,
-  } = parse(postgresLogShape, options, 'openPostgresLog')
+  } = parse(
+    postgresLogShape,
+    typeof options === 'string' ? optionsOfUrl(options) : options,
+    'openPostgresLog',
+  )
   if (pool !== undefined && config !== undefined)
     throw invalidInput('openPostgresLog takes either pool or config, not both')
   checkName('schema', schema)
   checkName('table', table)
   if (root.includes('\0')) throw invalidInput(`root must not contain NUL, got ${quote(root)}`)
-  const settings = { timeoutMs, retries }
+  const server = pool === undefined ? serverOf(config) : 'postgres://'
+  const settings = { timeoutMs, retries, server }
   const connections =
     pool === undefined
       ? new Connections(await createPool(config, timeoutMs), true, settings)

@@ -16,6 +16,7 @@ import type { ExternalLog } from '../../src/commit/external-log.js'
 import { statedPrevious } from '../../src/commit/slot.js'
 import type { BlobMark } from '../../src/storage/blob-store.js'
 import type { Connections, Row } from './connections.js'
+import { urlOf } from './log-url.js'
 import { channelOf, type Statements, statementsOf } from './statements.js'
 
 /** Maximum number of slots that one statement trims. */
@@ -42,7 +43,7 @@ export class PostgresLog implements ExternalLog {
   #stopListening = () => {}
 
   constructor(connections: Connections, { schema, table, root }: LogPlace) {
-    this.name = `${connections.name}/${schema}.${table}/${root}`
+    this.name = urlOf(connections.name, { schema, table, root })
     this.#connections = connections
     this.#root = root
     this.#sql = statementsOf(schema, table)
@@ -96,6 +97,12 @@ export class PostgresLog implements ExternalLog {
     if (rows[0]![0] !== 't') return 'taken'
     this.#own = { ino: slot, mtimeMs: 0, size: bytes.length }
     return 'won'
+  }
+
+  async begin(slot: number, bytes: Uint8Array): Promise<'won' | 'taken'> {
+    const values = [this.#root, slot, bytesOf(bytes)]
+    const rows = await this.#connections.runOnce(`write slot ${slot}`, this.#sql.begin, values)
+    return rows[0]![0] === 't' ? 'won' : 'taken'
   }
 
   markOfOwn(slot: number): BlobMark | null {

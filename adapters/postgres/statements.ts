@@ -13,6 +13,10 @@ const checksum = 'substring(bytes FROM octet_length(bytes) - 23 FOR 4)'
 /** Maximum number of bytes of several slots that are read together. */
 const bytesAtOnce = 16_000_000
 
+/** Makes the transaction durable when it is committed, whatever the settings of the server are. */
+const durably =
+  "set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)"
+
 /** Return the statements for a table. */
 export function statementsOf(schema: string, table: string) {
   const name = `${quoted(schema)}.${quoted(table)}`
@@ -47,9 +51,19 @@ export function statementsOf(schema: string, table: string) {
         ON CONFLICT DO NOTHING
         RETURNING pg_notify($5, '')
       )
-      SELECT
-        (SELECT count(*) FROM written) = 1,
-        set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`,
+      SELECT (SELECT count(*) FROM written) = 1, ${durably}`,
+    /**
+     * `$2`: slot; `$3`: bytes. Returns whether the slot was written. Slot 1 decides between several writers. It stays empty if
+     * it is not the first slot.
+     */
+    begin: `WITH first AS (
+        INSERT INTO ${name} (root, slot, bytes) SELECT $1, 1, CASE WHEN $2::bigint = 1 THEN $3::bytea END
+        ON CONFLICT DO NOTHING
+        RETURNING slot
+      ), written AS (
+        INSERT INTO ${name} (root, slot, bytes) SELECT $1, $2, $3 FROM first WHERE $2 > 1
+      )
+      SELECT (SELECT count(*) FROM first) = 1, ${durably}`,
     /**
      * `$2`: first slot; `$3`: last slot. Returns the slots, and the checksum of the slot before them. After the first slot,
      * returns null instead of bytes that do not fit in `bytesAtOnce`.

@@ -6,6 +6,7 @@
 import { slotOfCheckpoint } from '../commit/checkpoints.js'
 import type { Entry, Genesis, Machine, Position } from '../commit/machine.js'
 import { packsFeature } from '../commit/packs.js'
+import { movedFeature } from '../commit/slot.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
 import { assert, quote, unsupported } from '../errors.js'
 import { type JobEndedOp, type JobOp, jobAfter } from '../jobs/job-op.js'
@@ -59,6 +60,7 @@ export const catalogMachine: Machine<CatalogState, CatalogOp> = {
     packsFeature,
     checkpointsFeature,
     uploadsFeature,
+    movedFeature,
     ...indexFeatures,
   ]),
   initial: (genesis: Genesis) => emptyState(genesis.root),
@@ -132,6 +134,9 @@ function applyOp(state: CatalogState, op: CatalogOp, txn: string, at: Position):
       return { ...state, ...addPart(state, op) }
     case 'uploaded':
       return { ...state, ...endUpload(state, op, at.ts) }
+    // Where the log goes on is not part of the state.
+    case 'moved':
+      return state
     default:
       throw unknownOperation(op)
   }

@@ -1,4 +1,5 @@
 /** The operations of transactions on the catalog, as stored in a slot (docs/format.md). Operations are plain data. */
+import type { MovedOp } from '../commit/log-moves.js'
 import type { Json } from '../commit/machine.js'
 import type { JobOp } from '../jobs/job-op.js'
 import type { Change } from '../manifest/change.js'
@@ -173,6 +174,7 @@ export type CatalogOp =
   | ExpireOp
   | SweepOp
   | CheckpointOp
+  | MovedOp
   | TxnOp
   | JobOp
   | UploadOp

@@ -261,6 +261,9 @@ export class Appender<S> {
             return (await this.#isReal(group.slot)) ? { kind: 'won', mark: null } : { kind: 'lost' }
           if (follower.head >= number) return group.isLost ? { kind: 'lost' } : { kind: 'won', mark: null }
         } catch (error) {
+          // The slot may be committed although the follower stopped at a later one.
+          const isThere = follower.head >= number && !group.isLost && !group.isTrimmedPast
+          if (isThere) return { kind: 'won', mark: null }
           if (error === follower.failure) return { kind: 'refused', error }
           ambiguity = error
         }

@@ -39,6 +39,8 @@ export interface CommitterOptions<S = unknown> {
   readonly ageMs?: number | undefined
   /** Called when slot `head` was certainly the newest one `ageMs` milliseconds ago. Must not throw. */
   readonly onEnd?: ((head: number, ageMs: number) => void) | undefined
+  /** Called for the fence of a move of the log. Default: the committer stops there (log-moves.ts). Must not throw. */
+  readonly onFence?: ((fence: Slot) => void) | undefined
 }
 
 export interface OpenOptions<S> extends CommitterOptions<S>, CheckpointOptions<S> {}

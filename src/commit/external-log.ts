@@ -7,13 +7,15 @@
  * - Slot 0 of the log has the same id of the root. So a log of another root is refused.
  * - A root is created in this order: the pointer, slot 0 of the log, the file `<pointer>.begun`. So a log without slots
  *   is accepted only if the creation of the root was interrupted. Otherwise the log has lost its slots.
+ * - After a move (commit/log-moves.ts), the store has the new slot 0 instead, and no other log is accepted.
  */
-import { corrupted, invalidInput, quote, type SheafError } from '../errors.js'
+import { corrupted, ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { createGenesis } from './appender.js'
 import { slotKey } from './blob-log.js'
 import type { CommitLog } from './commit-log.js'
+import { newestMove, passLog, refuseOldLog } from './log-moves.js'
 import { decodeGenesis, decodePointer, encodePointer, type LogPointer } from './slot.js'
 
 /** A commit log for the option `log` of `connect`. It serves one connection, which closes it. */
@@ -31,10 +33,16 @@ export interface ExternalLog extends CommitLog {
    * refused. Returns the number of deleted slots.
    */
   trim(to: number, signal?: AbortSignal): Promise<number>
+  /**
+   * Write the first slot of a log that continues another log, before slot 0. `slot` is at least 1. Slots 1 to `slot - 1`
+   * count as trimmed. Answers `taken` if the log has any slot after slot 0. Throws the errors of `append`.
+   */
+  begin(slot: number, bytes: Uint8Array): Promise<'won' | 'taken'>
 }
 
 const pointerKey = slotKey(0)
-const begunKey = `${pointerKey}.begun`
+/** The key of the file that says that slot 0 of an external log was written. */
+export const begunKey = `${pointerKey}.begun`
 
 interface OpenOptions {
   readonly clock: Clock
@@ -57,11 +65,17 @@ export async function openExternalLog(
   signal?: AbortSignal,
 ): Promise<Uint8Array | null> {
   const { clock, create, features, unknownAfterMs } = options
-  const [stored, begun, genesis] = await Promise.all([
+  const [stored, begun, genesis, move] = await Promise.all([
     store.get(pointerKey, signal),
     store.get(begunKey, signal),
     log.read(0, signal),
+    newestMove(store, signal),
   ])
+  if (move !== null) {
+    if (genesis !== null && Buffer.compare(genesis, move.bytes) === 0) return genesis
+    if (genesis === null && move.log === log.name) throw lostLog(store, log, move.log)
+    throw refuseOldLog(move, store.name, log.name)
+  }
   if (stored === null) {
     if (genesis !== null) throw otherFiles(store, log)
     if (!create) return null
@@ -70,10 +84,13 @@ export async function openExternalLog(
     await store.putIfAbsent(pointerKey, encodePointer(pointer, Math.floor(clock.now())), signal)
     return openExternalLog(store, log, options, signal)
   }
+  if (genesis !== null && decodeGenesis(genesis, features).moved !== null) throw unfinished(store, log)
   const pointer = decodePointer(stored)
   if (pointer === null) throw ownLog(store, log, genesis !== null)
-  if (genesis === null && begun !== null) throw lostLog(store, log, pointer)
+  if (genesis === null && begun !== null) throw lostLog(store, log, pointer.log)
   if (genesis === null && !create) return null
+  // A move to this log has begun.
+  if (genesis === null && (await log.first(signal)) !== null) throw otherFiles(store, log)
   const first = genesis ?? (await createGenesis(log, clock, unknownAfterMs, pointer.root))
   if (decodeGenesis(first, features).genesis.root !== pointer.root) throw otherLog(store, log, pointer)
   if (begun === null && create) await store.putIfAbsent(begunKey, new Uint8Array([0x0a]), signal)
@@ -87,8 +104,16 @@ export function refusePointer(bytes: Uint8Array, store: string): void {
   throw invalidInput(
     `the log of the root in ${quote(store)} is not in its files, but in ${quote(pointer.log)}`,
     {
-      hint: 'open this log, and pass it to connect as the option log',
+      hint: passLog,
     },
+  )
+}
+
+function unfinished(store: BlobStore, log: ExternalLog): SheafError {
+  return new SheafError(
+    ErrorCode.ServiceUnavailable,
+    `the log of the root in ${quote(store.name)} is being moved to ${quote(log.name)}`,
+    { hint: 'run the command sheaf move-log again, which completes the move' },
   )
 }
 
@@ -106,7 +131,7 @@ function ownLog(store: BlobStore, log: ExternalLog, hasSlots: boolean): SheafErr
   return invalidInput(
     `the root in ${quote(store.name)} has its log in its files, not in ${quote(log.name)}${also}`,
     {
-      hint: 'connect without the option log, or use another path',
+      hint: 'connect without the option log, use another path, or move the log with the command sheaf move-log',
     },
   )
 }
@@ -118,9 +143,9 @@ function otherLog(store: BlobStore, log: ExternalLog, pointer: LogPointer): Shea
   )
 }
 
-function lostLog(store: BlobStore, log: ExternalLog, pointer: LogPointer): SheafError {
+function lostLog(store: BlobStore, log: ExternalLog, name: string): SheafError {
   return corrupted(
-    `the root in ${quote(store.name)} has commits in ${quote(pointer.log)}, but ${quote(log.name)} has no slots`,
+    `the root in ${quote(store.name)} has commits in ${quote(name)}, but ${quote(log.name)} has no slots`,
     { hint: 'pass the right log to connect as the option log, or restore the log from a backup' },
   )
 }

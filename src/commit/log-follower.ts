@@ -15,7 +15,7 @@
  *   writers. It does not sync a slot of this process's own append: it waits until the append reports that the slot is
  *   durable.
  * - If a slot is torn, comes from another log, needs a newer Sheaf, or does not follow its predecessor, the follower
- *   stops for good.
+ *   stops for good. It also stops before a slot that says that the log was moved (log-moves.ts).
  *
  * The follower does not use the queue or the appender. It reports the outcome of a running append through `OwnAppend`.
  */
@@ -24,6 +24,7 @@ import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
 import { type BlobMark, isSameBlob } from '../storage/blob-store.js'
 import type { CommitLog, SlotRun } from './commit-log.js'
+import { fenceOf, movedAway } from './log-moves.js'
 import type { Genesis, LogEnd, Machine } from './machine.js'
 import { readSlots } from './read-slots.js'
 import { applyEntry, checkSuccessor } from './replay-slot.js'
@@ -52,6 +53,8 @@ interface FollowerOptions<S> extends Pick<CheckpointOptions<S>, 'newer' | 'onReo
   readonly ageMs?: number | undefined
   /** Called when slot `head` was certainly the newest one `ageMs` milliseconds ago. Must not throw. */
   readonly onEnd?: ((head: number, ageMs: number) => void) | undefined
+  /** Called for the fence of a move of the log, instead of stopping there. Must not throw. */
+  readonly onFence?: ((fence: Slot) => void) | undefined
   /** Called when the follower stops for good, before the error is thrown. Must not throw. */
   readonly onStopped: (error: SheafError) => void
 }
@@ -87,8 +90,11 @@ export class LogFollower<S> implements LogEnd<S> {
   readonly #newer: FollowerOptions<S>['newer']
   readonly #onApplied: FollowerOptions<S>['onApplied']
   readonly #onReopened: FollowerOptions<S>['onReopened']
+  readonly #onFence: FollowerOptions<S>['onFence']
   readonly #onStopped: FollowerOptions<S>['onStopped']
   readonly #onEnd: FollowerOptions<S>['onEnd']
+  /** As in `ReplayStart`. */
+  readonly #movedAt: number
   #head: number
   #crc: number
   #ts: number
@@ -114,8 +120,19 @@ export class LogFollower<S> implements LogEnd<S> {
   constructor(
     log: CommitLog,
     machine: Machine<S>,
-    { fold, mark }: ReplayStart<S>,
-    { clock, by, slots, newer, onApplied, onReopened, onStopped, onEnd, ageMs = 0 }: FollowerOptions<S>,
+    { fold, mark, movedAt }: ReplayStart<S>,
+    {
+      clock,
+      by,
+      slots,
+      newer,
+      onApplied,
+      onReopened,
+      onFence,
+      onStopped,
+      onEnd,
+      ageMs = 0,
+    }: FollowerOptions<S>,
   ) {
     this.genesis = fold.genesis
     this.slots = slots
@@ -126,9 +143,11 @@ export class LogFollower<S> implements LogEnd<S> {
     this.#newer = newer
     this.#onApplied = onApplied
     this.#onReopened = onReopened
+    this.#onFence = onFence
     this.#onStopped = onStopped
     this.#onEnd = onEnd
     this.#answerAgeMs = ageMs
+    this.#movedAt = movedAt
     this.#head = fold.slot
     this.#crc = fold.crc
     this.#ts = fold.ts
@@ -395,6 +414,7 @@ export class LogFollower<S> implements LogEnd<S> {
     const slot = this.#orStop(() => {
       const decoded = decodeSlot(bytes, number, this.#machine.features)
       checkSuccessor(decoded, this)
+      this.#stopAtFence(decoded)
       return decoded
     })
     const state = await this.#replaySlot(slot, pacer)
@@ -403,6 +423,12 @@ export class LogFollower<S> implements LogEnd<S> {
     const isOwn = append !== null && isSameSlot(slot, append.slot)
     if (append !== null) append.isLost = !isOwn
     this.install(slot, isOwn ? append.state : state, null)
+  }
+
+  /** Throw if the slot says that the log was moved to another one. */
+  #stopAtFence(slot: Slot): void {
+    const fence = slot.header.slot > this.#movedAt ? fenceOf(slot) : null
+    if (fence !== null && this.#onFence === undefined) throw movedAway(fence)
   }
 
   /** Compute the state after a slot. The caller must check that head did not change while this method ran. */
@@ -425,6 +451,7 @@ export class LogFollower<S> implements LogEnd<S> {
     this.turns.note(slot.header.by, slot.header.slot)
     this.#clocks.note(slot.header)
     this.slots.keep(slot)
+    if (slot.header.slot > this.#movedAt && fenceOf(slot) !== null) this.#onFence?.(slot)
     this.#onApplied?.(slot, state)
   }
 

@@ -37,6 +37,8 @@ export interface ReplayStart<S> {
   readonly mark: BlobMark | null
   /** Slots after `fold.slot` that were read together with it; null if they were not read. */
   readonly next: SlotRun | null
+  /** The slot of the newest fence after which this log continues; 0 if there is none (commit/log-moves.ts). */
+  readonly movedAt: number
 }
 
 /**
@@ -73,22 +75,25 @@ export async function findStart<S>(
   signal: AbortSignal | undefined,
 ): Promise<ReplayStart<S>> {
   const start = decodeGenesis(genesis, machine.features)
+  const movedAt = start.moved?.slot ?? 0
   if (base === undefined) {
-    return { fold: { ...start, slot: 0, state: machine.initial(start.genesis) }, mark: null, next: null }
+    const { crc, ts } = start
+    const fold = { genesis: start.genesis, crc, ts, slot: 0, state: machine.initial(start.genesis) }
+    return { fold, mark: null, next: null, movedAt }
   }
   if (log.trimmedTo !== undefined && base.slot > 0) {
     const { found, mark } = await readSlots(log, base.slot, 1 + probes, signal)
     const [own] = found
     if (own != null) {
       checkBytes(base, start, machine, own)
-      return { fold: base, mark: null, next: { found: found.slice(1), mark } }
+      return { fold: base, mark: null, next: { found: found.slice(1), mark }, movedAt }
     }
   }
   const fold = await baseInLog(base, log, newer)
   const mark = log.peek?.(fold.slot) ?? null
   await checkBase(fold, start, log, machine, signal)
   if (fold !== base) onReopened?.(fold)
-  return { fold, mark, next: null }
+  return { fold, mark, next: null, movedAt }
 }
 
 /** Return `base`, or a newer checkpoint if the slot of `base` was trimmed meanwhile. */

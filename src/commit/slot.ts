@@ -24,6 +24,8 @@ const magic = Buffer.from('SHEAFLG1')
 const magicWithTail = Buffer.from('SHEAFLT1')
 /** The need of a slot 0 that is a pointer (commit/external-log.ts). */
 const externalLog = 'external-log'
+/** The need of the slot that ends a moved log, and of slot 0 of the new log (commit/log-moves.ts). */
+export const movedFeature = 'moved'
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** A decoded slot. */
@@ -184,11 +186,33 @@ function endsIn(bytes: Uint8Array, suffix: Uint8Array): boolean {
   return start >= 0 && suffix.every((byte, i) => bytes[start + i] === byte)
 }
 
-/** The content of slot 0, with its time and its checksum. */
+/** The content of slot 0. */
 export interface DecodedGenesis {
   readonly genesis: Genesis
+  /** The time of the root's first slot 0. */
   readonly ts: number
+  /** The checksum that slot 1 names: that of the root's first slot 0. */
   readonly crc: number
+  /** The last move of the log (commit/log-moves.ts). Null: the log was never moved. */
+  readonly moved: LogMove | null
+}
+
+/** The move of a log, in slot 0 of the new log. */
+export interface LogMove {
+  /** 1 for the first move of the root, 2 for the next one, ... */
+  readonly move: number
+  /** The slot that ended the old log. The new log has it, too, and continues after it. */
+  readonly slot: number
+  /** The name of the new log. Null: it is in the files of the root. */
+  readonly log: string | null
+  /** A random id of the new log. */
+  readonly id: string
+}
+
+/** Encode slot 0 of a log after a move. `start`: the content of slot 0 of the old log. */
+export function encodeMovedGenesis({ genesis, ts, crc }: DecodedGenesis, moved: LogMove): Uint8Array {
+  const content = { root: genesis.root, format: 1, first: crcHex(crc), ...moved }
+  return encodeFile(JSON.stringify({ f: 1, need: [movedFeature], ts, genesis: content }), [], 0, false).bytes
 }
 
 /** Decode slot 0. Throws the same errors as `decodeSlot`. */
@@ -198,7 +222,14 @@ export function decodeGenesis(bytes: Uint8Array, features: ReadonlySet<string>):
   const { ts, genesis } = header
   if (!isRecord(genesis) || typeof genesis.root !== 'string' || !isCount(ts)) throw badHeader(0, 'genesis')
   if (genesis.format !== 1) throw tooNew(0, `format ${quote(genesis.format)}`)
-  return { genesis: { root: genesis.root, format: 1 }, ts, crc }
+  const isMoved = (header.need as readonly unknown[]).includes(movedFeature)
+  const own = { genesis: { root: genesis.root, format: 1 }, ts } as const
+  if (!isMoved) return { ...own, crc, moved: null }
+  const { first, move, slot, log, id } = genesis
+  if (typeof first !== 'string' || !/^[0-9a-f]{8}$/.test(first)) throw badHeader(0, 'first')
+  if (!isCount(move) || !isCount(slot) || typeof id !== 'string') throw badHeader(0, 'genesis')
+  if (log !== null && typeof log !== 'string') throw badHeader(0, 'log')
+  return { ...own, crc: Number.parseInt(first, 16), moved: { move, slot, log, id } }
 }
 
 function encodeFile(line: string, blobs: readonly Uint8Array[], blobBytes: number, mayHaveTail: boolean) {

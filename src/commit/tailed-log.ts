@@ -39,6 +39,8 @@ interface TailedLogOptions {
   readonly clock: Clock
   /** Whether to write nothing. */
   readonly readOnly: boolean
+  /** Slot 0, if it is not in its file, because the log was moved (log-moves.ts). */
+  readonly first?: Uint8Array | undefined
 }
 
 /** Size of the first tail of a process, and of the largest. Each tail is twice as large as the one before. */
@@ -73,6 +75,7 @@ export class TailedLog implements CommitLog {
   readonly #clock: Clock
   readonly #readOnly: boolean
   readonly #files: BlobLog
+  readonly #first: Uint8Array | undefined
   /** By base. The tail that was used last is at the end. */
   readonly #tails = new Map<number, KnownTail>()
   /** By base: the tails that are being read for the first time. */
@@ -92,7 +95,8 @@ export class TailedLog implements CommitLog {
   #unsynced = -1
   #syncing: Promise<void> | null = null
 
-  constructor(store: BlobStore, { clock, readOnly }: TailedLogOptions) {
+  constructor(store: BlobStore, { clock, readOnly, first }: TailedLogOptions) {
+    this.#first = first
     this.#store = store
     this.#clock = clock
     this.#readOnly = readOnly
@@ -118,6 +122,7 @@ export class TailedLog implements CommitLog {
   }
 
   async read(slot: number, signal?: AbortSignal): Promise<Uint8Array | null> {
+    if (slot === 0 && this.#first !== undefined) return this.#first
     for (const tail of this.#tails.values()) {
       if (slot > tail.last && !tail.hasEnded && !(await this.#follow(tail))) this.#forget(tail)
       if (tail.has(slot)) return tail.read(slot, signal)

@@ -18,6 +18,7 @@ import {
   toArrowTable,
 } from '../client/read-replies.js'
 import { checkRootPath } from '../client/root-path.js'
+import type { ExternalLog } from '../commit/external-log.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import { checkTokenizers } from '../indexes/text/analysis/base-tokenizers.js'
 import { shareKernels } from '../kernels/kernel.js'
@@ -94,12 +95,7 @@ export async function connect(
   importReplies.set(replies)
   const { readOnly = false, clock = systemClock } = options
   const { log } = options
-  if (log !== undefined && logsInUse.has(log)) {
-    throw invalidInput('the log was passed to connect before', {
-      hint: 'open another log for each connection',
-    })
-  }
-  if (log !== undefined) logsInUse.add(log)
+  if (log !== undefined) takeLog(log)
   const { engine, tested } = await openRoot(path, options, clock).catch(async error => {
     await log?.close?.()
     throw error
@@ -133,8 +129,18 @@ export async function connect(
   return new Namespace(operations, close, features, options.int64)
 }
 
-/** The logs that were passed to `connect`. Each is closed with its connection, so no other one can use it. */
+/** The logs that were passed to `connect` and `moveLog`, which close them. So no other call can use them. */
 const logsInUse = new WeakSet<object>()
+
+/** Note that a call uses a log. Throws `InvalidInput` if another call has used it. */
+export function takeLog(log: ExternalLog): void {
+  if (logsInUse.has(log)) {
+    throw invalidInput('the log was passed to connect or moveLog before', {
+      hint: 'open another log for each call',
+    })
+  }
+  logsInUse.add(log)
+}
 
 async function openRoot(path: string, options: ConnectOptions, clock: Clock) {
   const {
@@ -236,7 +242,11 @@ interface OpenedStore {
 }
 
 /** Return the store of the root. Tests stores of the caller and stores in object storage, if they are written. */
-async function openStore(path: string, options: ConnectOptions, clock: Clock): Promise<OpenedStore> {
+export async function openStore(
+  path: string,
+  options: Pick<ConnectOptions, 'create' | 'readOnly' | 'sharing' | 'signal' | 'storage' | 'store'>,
+  clock: Clock,
+): Promise<OpenedStore> {
   const { create = true, readOnly = false, storage } = options
   if (options.store === undefined) checkRootPath(path)
   const isRemote = options.store === undefined && !path.startsWith('memory://') && isInObjectStorage(path)

@@ -8,12 +8,13 @@ import type { CatalogState } from '../catalog/state.js'
 import { type Checkpoint, Checkpoints, slotOfCheckpoint } from '../commit/checkpoints.js'
 import { Committer, unknownAfterMsDefault } from '../commit/committer.js'
 import { type ExternalLog, openExternalLog, refusePointer } from '../commit/external-log.js'
+import { openFileLog } from '../commit/file-log.js'
 import { type HintedManifest, type NewestHint, readNewestHint } from '../commit/newest-checkpoint.js'
 import { Packs } from '../commit/packs.js'
 import { SlotMissing } from '../commit/replay-start.js'
 import { decodeGenesis, type Slot } from '../commit/slot.js'
 import { Slots } from '../commit/slots.js'
-import { TailedLog } from '../commit/tailed-log.js'
+import type { TailedLog } from '../commit/tailed-log.js'
 import { assert, corrupted, ErrorCode, SheafError } from '../errors.js'
 import { packsOf, pagesOf } from '../maintenance/checkpoint-extra.js'
 import { LogSinceCheckpoint } from '../maintenance/checkpointing.js'
@@ -45,6 +46,8 @@ interface RootLogOptions {
   readonly states?: StatePlace | undefined
   /** Maximum age in milliseconds of a state in `states` from which the root is opened. Default 0. */
   readonly maxStalenessMs?: number
+  /** As in `CommitterOptions`. */
+  readonly onFence?: ((fence: Slot) => void) | undefined
   readonly memory: Memory
   readonly warn: Warn
   /** Called for a damaged file whose content is rebuilt from the log. */
@@ -194,6 +197,7 @@ export class RootLog {
       readOnly,
       slots: root.slots,
       onApplied: (slot: Slot, state: CatalogState) => root.#applied(slot, state),
+      onFence: options.onFence,
       first: first ?? undefined,
       base: opened ?? undefined,
       newer,
@@ -266,10 +270,9 @@ async function openLog(
     const opening = { clock, create: create && !readOnly, features, unknownAfterMs: unknownAfterMsDefault }
     return { log, first: await openExternalLog(store, log, opening, signal) }
   }
-  const own = new TailedLog(store, { clock, readOnly })
-  const first = await own.read(0, signal)
-  if (first !== null) refusePointer(first, store.name)
-  return { log: own, first }
+  const own = await openFileLog(store, { clock, readOnly }, signal)
+  if (own.first !== null) refusePointer(own.first, store.name)
+  return own
 }
 
 /**

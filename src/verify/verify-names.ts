@@ -6,9 +6,9 @@ import { Pacer } from '../primitives/pacer.js'
 import type { Verifying } from './verifying.js'
 
 /**
- * Folders and files that are not listed: the log, whose slots were all checked, and what changes while processes run.
+ * Folders and files that are not listed: the log, whose slots were all checked, its moves, and what changes while processes run.
  */
-const notListed = ['_log/', '_jobs/', '_pins/', '_keys/', '_ckpt/newest']
+const notListed = ['_log/', '_moves/', '_jobs/', '_pins/', '_keys/', '_ckpt/newest']
 
 /** Add the keys of the files that were not checked to `findings.unreferenced`. */
 export async function verifyNames({ store, findings, signal }: Verifying): Promise<void> {

@@ -11,10 +11,11 @@ import type { CatalogState } from '../catalog/state.js'
 import type { Verification, VerifyOptions } from '../client/verification.js'
 import { Checkpoints, type FoundCheckpoint } from '../commit/checkpoints.js'
 import { type ExternalLog, refusePointer } from '../commit/external-log.js'
+import { openFileLog } from '../commit/file-log.js'
 import { Packs } from '../commit/packs.js'
 import { decodeGenesis } from '../commit/slot.js'
 import { Slots } from '../commit/slots.js'
-import { TailedLog } from '../commit/tailed-log.js'
+import type { TailedLog } from '../commit/tailed-log.js'
 import { Analyzers } from '../indexes/text/analysis/analyzers.js'
 import { nextExtra, packsOf, pagesOf } from '../maintenance/checkpoint-extra.js'
 import { writeCheckpoint } from '../maintenance/checkpointing.js'
@@ -59,8 +60,8 @@ async function verifyStore(
   const findings = new Findings(options)
   for (;;) {
     const { head, release } = await hold()
-    const own = externalLog === undefined ? new TailedLog(store, { clock, readOnly: true }) : null
-    const log = own ?? externalLog!
+    const own = externalLog === undefined ? await openFileLog(store, { clock, readOnly: true }) : null
+    const log = own?.log ?? externalLog!
     try {
       await verifyOnce({ store, log, clock }, head, findings, options, analyzers)
       return findings.result()
@@ -68,7 +69,7 @@ async function verifyStore(
       if (!(error instanceof Overtaken)) throw error
       findings.startOver()
     } finally {
-      own?.close()
+      own?.log.close()
       await release()
     }
   }

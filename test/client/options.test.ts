@@ -52,6 +52,7 @@ import { scanShape, sliceShape } from '../../src/client/table-scan.js'
 import { commitUploadShape, partShape, uploadShape } from '../../src/client/table-upload.js'
 import { tokenizeColumnShape, tokenizeShape } from '../../src/client/tokenize-options.js'
 import { verifyShape } from '../../src/client/verification.js'
+import { moveLogShape } from '../../src/engine/move-log.js'
 import type { SheafError } from '../../src/errors.js'
 import * as sheaf from '../../src/index.js'
 import { callShape } from '../../src/protocol/calls.js'
@@ -243,6 +244,7 @@ const target = join('no', 'such', 'folder')
 const functions: Readonly<Record<string, readonly Checked[]>> = {
   connect: [[connectShape, o => sheaf.connect('memory://', o)]],
   verify: [[verifyShape, o => sheaf.verify('no such folder', o)]],
+  moveLog: [[moveLogShape, o => sheaf.moveLog('memory://', { to: 'files', ...(o as object) })]],
   tokenize: [[tokenizeShape, o => sheaf.tokenize('a', o)]],
   sql: none,
   serve: [[serveShape, o => http.serve(ns, o)]],

@@ -2,7 +2,13 @@ import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { SlotHeader } from '../../src/commit/machine.js'
-import { decodeGenesis, decodeSlot, encodeGenesis, encodeSlot } from '../../src/commit/slot.js'
+import {
+  decodeGenesis,
+  decodeSlot,
+  encodeGenesis,
+  encodeMovedGenesis,
+  encodeSlot,
+} from '../../src/commit/slot.js'
 import { SheafError } from '../../src/errors.js'
 
 const none = new Set<string>()
@@ -227,7 +233,16 @@ describe('slot 0', () => {
       genesis,
       ts: 1_763_680_000_123,
       crc: Buffer.from(bytes).readUInt32LE(bytes.length - 24),
+      moved: null,
     })
+  })
+
+  test('of a moved log says where it is, and has the checksum and the time of the first slot 0', () => {
+    const start = decodeGenesis(encodeGenesis(genesis, 1_763_680_000_123), none)
+    const moved = { move: 1, slot: 7, log: 'postgres://a', id: 'b' }
+    const bytes = encodeMovedGenesis(start, moved)
+    expect(() => decodeGenesis(bytes, none)).toThrow(/does not support the feature "moved"/)
+    expect(decodeGenesis(bytes, new Set(['moved']))).toEqual({ ...start, moved })
   })
 
   test('damaged, foreign or newer is reported', () => {

@@ -104,7 +104,7 @@ describe('connect with the option log', () => {
     const ns = await connect(freshRoot(), { log })
     await expect(connect(freshRoot(), { log })).rejects.toMatchObject({
       code: 13,
-      message: expect.stringContaining('passed to connect before'),
+      message: expect.stringContaining('passed to connect or moveLog before'),
     })
     await ns.createTable('t', [{ id: 0 }])
     await ns.close()

@@ -46,6 +46,13 @@ export class MemoryLog implements ExternalLog {
     return 'won'
   }
 
+  async begin(slot: number, bytes: Uint8Array): Promise<'won' | 'taken'> {
+    if (this.#slots.has(1)) return 'taken'
+    this.#slots.set(1, { bytes: null, written: 0 })
+    this.#slots.set(slot, { bytes, written: Date.now() })
+    return 'won'
+  }
+
   async has(slot: number, crc?: number): Promise<boolean> {
     const bytes = await this.read(slot)
     return bytes !== null && (crc === undefined || statedChecksum(bytes) === crc)

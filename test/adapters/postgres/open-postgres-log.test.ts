@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { optionsOfUrl, serverOf, urlOf } from '../../../adapters/postgres/log-url.js'
 import { openPostgresLog } from '../../../adapters/postgres/public.js'
 import { Ambiguous } from '../../../src/storage/blob-store.js'
 import { FakePool, networkError, serverError } from './fake-pool.js'
@@ -35,10 +36,36 @@ describe('openPostgresLog', () => {
 
   test('names the log without the user and the password', async () => {
     const log = await openPostgresLog({ pool: new FakePool(), root: 'docs' })
-    expect(log.name).toBe('postgres://db.example:5432/app/public.sheaf_log/docs')
-    expect(log.fileOf(7)).toBe('slot 7 of postgres://db.example:5432/app/public.sheaf_log/docs')
+    expect(log.name).toBe('postgres://db.example:5432/app?schema=public&table=sheaf_log&root=docs')
+    expect(log.fileOf(7)).toBe(`slot 7 of ${log.name}`)
     const other = await openPostgresLog({ pool: new FakePool(), schema: 'own', table: 'log of "us"' })
-    expect(other.name).toBe('postgres://db.example:5432/app/own.log of "us"/main')
+    expect(other.name).toBe('postgres://db.example:5432/app?schema=own&table=log%20of%20%22us%22&root=main')
+  })
+
+  test('takes the URL with which it is named in messages, and shows no password', async () => {
+    const url = 'postgresql://me:secret@127.0.0.1:1/app?sslmode=disable&schema=own&table=a%26b&root=docs'
+    expect(optionsOfUrl(url)).toEqual({
+      config: { connectionString: 'postgresql://me:secret@127.0.0.1:1/app?sslmode=disable' },
+      schema: 'own',
+      table: 'a&b',
+      root: 'docs',
+    })
+    expect(urlOf('postgres://127.0.0.1:1/app', { schema: 'own', table: 'a&b', root: 'docs' })).toBe(
+      'postgres://127.0.0.1:1/app?schema=own&table=a%26b&root=docs',
+    )
+    for (const wrong of ['secret', 'mysql://me:secret@a/b', 'postgres://me:secret@a:b/c']) {
+      const error = await openPostgresLog(wrong).catch(reason => reason)
+      expect(error).toMatchObject({ name: 'InvalidInput' })
+      expect(error.message).not.toContain('secret')
+    }
+  })
+
+  test('names the server before there is a connection', () => {
+    expect(serverOf({ connectionString: 'postgres://me:secret@db.example:6000/app' })).toBe(
+      'postgres://db.example:6000/app',
+    )
+    expect(serverOf({ host: 'db.example', database: 'app' })).toBe('postgres://db.example:5432/app')
+    expect(serverOf({ host: '/tmp', database: 'app' })).toBe('postgres:///app?host=%2Ftmp')
   })
 
   test('asks for a schema if there is none', async () => {
@@ -48,7 +75,7 @@ describe('openPostgresLog', () => {
       name: 'InvalidInput',
       hint: 'set the option schema',
     })
-    expect((await openPostgresLog({ pool, schema: 'own' })).name).toContain('/own.sheaf_log/')
+    expect((await openPostgresLog({ pool, schema: 'own' })).name).toContain('schema=own&table=sheaf_log')
   })
 
   test('refuses a standby', async () => {
