@@ -2,7 +2,7 @@
  * Keeps the newest state of a root in the disk cache, so that a process that starts again opens the root without a request.
  *
  * A file has everything that opening the root reads: `_ckpt/newest`, slot 0, the slot of the checkpoint and the slots
- * after it, and files of `_ckpt/` that the hint does not have.
+ * after it, files of `_moves/`, and files of `_ckpt/` that the hint does not have.
  *
  *     time      f64: when the last of these slots was certainly the newest one, in milliseconds since 1970
  *               u32: checksum of the time and the name of the file; u32: 0
@@ -249,13 +249,15 @@ export class KeptState {
     const bytes = this.#objects.get(key)
     if (bytes !== undefined) return bytes.slice()
     if ((slotOfKey(key) ?? 0) > this.#keptHead) return null
+    // A move after the state is found with its fence, by the first look at the log.
+    if (key.startsWith('_moves/')) return null
     throw new NotKept(key)
   }
 
   /** Keep what opening the root needs. */
   #note(key: string, bytes: Uint8Array): void {
     const isSlot = isSlotKey(key) && bytes.length > 0
-    if (isSlot || (this.#isOpening && key.startsWith('_ckpt/'))) this.#keep(key, bytes)
+    if (isSlot || (this.#isOpening && /^_(?:ckpt|moves)\//.test(key))) this.#keep(key, bytes)
     else if (key === newestKey) this.#adopt(bytes)
     const { clock } = this.#place
     if (!isSlot || this.#bytes < bytesToLook || clock.elapsed() - this.#lookedAt < storeMs) return
