@@ -122,14 +122,12 @@ export class RootLog {
   static async open(base: BlobStore, options: RootLogOptions, signal?: AbortSignal): Promise<RootLog> {
     const { states, maxStalenessMs = 0 } = options
     if (states === undefined || maxStalenessMs === 0) return RootLog.#openNewest(base, options, null, signal)
-    const kept = await KeptState.newest(base, states, maxStalenessMs)
-    if (kept !== null) {
-      try {
-        return await RootLog.#openNewest(kept.store, options, kept, signal)
-      } catch {
-        // Something is missing or damaged, so the root is opened from the store.
-        signal?.throwIfAborted()
-      }
+    try {
+      const kept = await KeptState.newest(base, states, maxStalenessMs)
+      if (kept !== null) return await RootLog.#openNewest(kept.store, options, kept, signal)
+    } catch {
+      // Something is missing or damaged, so the root is opened from the store.
+      signal?.throwIfAborted()
     }
     const recorded = KeptState.recording(base, states)
     return RootLog.#openNewest(recorded.store, options, recorded, signal)
