@@ -22,6 +22,7 @@ const entries = {
   azure: 'dist/adapters/azure/public.js',
   gcs: 'dist/adapters/gcs/public.js',
   postgres: 'dist/adapters/postgres/public.js',
+  opentelemetry: 'dist/adapters/opentelemetry/public.js',
   // The worker client loads this entry from its own folder: './engine-worker.js'.
   'engine-worker': 'dist/adapters/worker/engine-worker.js',
   cli: 'dist/adapters/cli/main.js',
@@ -33,7 +34,7 @@ const entries = {
  * Entries with stores and logs. A program that imports one of them opens a root with `index`. So the modules that they share
  * with `index` stay in the chunks of `index`, and `index` does not consist of more files because of them.
  */
-const storeEntries = ['storage', 's3', 'azure', 'gcs', 'postgres']
+const storeEntries = ['storage', 's3', 'azure', 'gcs', 'postgres', 'opentelemetry']
 
 /**
  * The programs of threads that build indexes. The code that starts a thread loads its program from the folder of that
@@ -137,6 +138,7 @@ const external = [
   '@aws-sdk/client-s3',
   '@azure/storage-blob',
   '@google-cloud/storage',
+  '@opentelemetry/api',
   'apache-arrow',
   'csv-parse',
   'fzstd',

@@ -27,6 +27,7 @@ const lines: readonly (readonly string[])[] = [
     'adapters/azure',
     'adapters/gcs',
     'adapters/postgres',
+    'adapters/opentelemetry',
   ],
   ['adapters/object-store'],
   ['adapters'],
@@ -267,7 +268,7 @@ function unguardedCalls(files: readonly SourceFile[]): string[] {
 const publicFiles = [
   'src/index.ts',
   'src/protocol/public.ts',
-  ...['http', 'worker', 'files', 'storage', 's3', 'azure', 'gcs', 'postgres'].map(
+  ...['http', 'worker', 'files', 'storage', 's3', 'azure', 'gcs', 'postgres', 'opentelemetry'].map(
     name => `adapters/${name}/public.ts`,
   ),
 ]

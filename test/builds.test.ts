@@ -29,6 +29,7 @@ test('both builds export the same names', () => {
     '/azure',
     '/gcs',
     '/postgres',
+    '/opentelemetry',
   ]
   const found = withBoth(`
     const both = []

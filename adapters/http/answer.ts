@@ -109,17 +109,18 @@ export class Answer {
     } catch (cause) {
       this.#error = cause
       const shown = isGone(request, this.#response) ? clientGone : presentable(cause)
-      reply = errorReply(shown, target.path, target.dialect, this.#operation)
+      reply = errorReply(shown, target.path, target.dialect, this.operation)
     }
     return { ...reply, headers: [...reply.headers, ...pages.fieldsFor(request)] }
   }
 
-  get #operation(): OperationName | undefined {
+  /** The operation of the path. Undefined if the path belongs to none. */
+  get operation(): OperationName | undefined {
     return this.#found.kind === 'operation' ? this.#found.name : undefined
   }
 
   get #recordedAs(): RequestRecord['operation'] {
-    return this.#found.kind === 'changes' ? 'tableChanges' : this.#operation
+    return this.#found.kind === 'changes' ? 'tableChanges' : this.operation
   }
 
   /** Let `Handling` answer the request. The place and the timers of the call are freed after the reply is sent. */

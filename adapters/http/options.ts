@@ -1,11 +1,13 @@
 /** The options of a server. */
 import { invalidInput } from '../../src/errors.js'
+import type { Tracing } from '../../src/primitives/tracing.js'
 import type { OperationName } from '../../src/protocol/operations.js'
 import {
   array,
   boolean,
   callback,
   either,
+  given,
   integer,
   optionFields,
   options,
@@ -57,6 +59,12 @@ export interface ServeOptions {
    * logger throws are ignored.
    */
   readonly logger?: ((record: RequestRecord) => void) | undefined
+  /**
+   * Records a span for each request, within the span that the client names in `traceparent`: the result of
+   * `openTelemetry` of `sheaf/opentelemetry`. Leave it out if the program has an instrumentation of `node:http`, which
+   * records the same span. Default: nothing is recorded.
+   */
+  readonly tracing?: Tracing | undefined
 }
 
 /** The error for a value of the wrong type does not quote the value, because the value may be a secret. */
@@ -83,6 +91,10 @@ const handlerFields = optionFields<HandlerOptions>()({
   limits: limitsShape,
   contextPrefixes: array(string()),
   logger: callback<(record: RequestRecord) => void>(),
+  tracing: given<Tracing>(
+    'the result of openTelemetry',
+    value => typeof (value as Tracing | null | undefined)?.begin === 'function',
+  ),
 })
 
 export const handlerShape = options<HandlerOptions>()(handlerFields)

@@ -30,6 +30,7 @@ import {
   serveShape,
 } from './options.js'
 import { Pages } from './pages.js'
+import { tracedAnswer } from './traced-answer.js'
 
 export interface HttpServer {
   /** URL of the server, with the base path. */
@@ -149,7 +150,7 @@ class ServerParts implements Answering {
 
   constructor(
     served: Served | Databases,
-    { basePath = '', logger }: ServeOptions,
+    { basePath = '', logger, tracing }: ServeOptions,
     { pages, limits, handling }: Pick<Answering, 'pages' | 'limits' | 'handling'>,
   ) {
     this.basePath = `/${basePath}`.replace(/\/+/g, '/').replace(/\/$/, '')
@@ -159,7 +160,10 @@ class ServerParts implements Answering {
     this.admission = new Admission(limits)
     this.#logger = logger
     const listener = new Listener(limits, {
-      answer: (request, response, expects) => new Answer(this, request, response, expects).run(),
+      answer: (request, response, expects) => {
+        const answer = new Answer(this, request, response, expects)
+        return tracing === undefined ? answer.run() : tracedAnswer(tracing, answer, response)
+      },
       refused: (error, durationMs, bytesOut) =>
         this.log({ method: '', path: '', status: error.status, durationMs, bytesIn: 0, bytesOut, error }),
       dropped: () => this.#metrics.countConnectionRefused(),

@@ -11,12 +11,16 @@ export {
 } from '../../src/storage/blob-store.js'
 export type { Processes } from '../../src/storage/processes.js'
 export {
-  type RequestEnd,
   RequestMeter,
-  type RequestObserver,
   type RequestStats,
 } from '../../src/storage/request-meter.js'
-export { type RequestKind, type RequestPrices, RequestTally } from '../../src/storage/request-tally.js'
+export {
+  type RequestEnd,
+  type RequestKind,
+  type RequestObserver,
+  type RequestPrices,
+  RequestTally,
+} from '../../src/storage/request-tally.js'
 export {
   type CheckStoreOptions,
   checkStore,

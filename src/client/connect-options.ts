@@ -3,6 +3,7 @@
 import type { ExternalLog } from '../commit/external-log.js'
 import { type CustomTokenizer, tokenizerShape } from '../indexes/text/analysis/analyzer.js'
 import type { Clock } from '../primitives/clock.js'
+import type { Tracing } from '../primitives/tracing.js'
 import { signalShape } from '../protocol/calls.js'
 import {
   array,
@@ -87,6 +88,11 @@ export interface ConnectOptions {
   readonly onWarning?: (message: string, cause: unknown) => void
   /** Settings of background maintenance. Only processes that write run maintenance. */
   readonly maintenance?: MaintenanceSettings
+  /**
+   * Records a span for each operation and each request to object storage: the result of `openTelemetry` of
+   * `sheaf/opentelemetry`. Default: nothing is recorded.
+   */
+  readonly tracing?: Tracing
   /** Called after each completed step of background maintenance. Must not throw. Default: no callback. */
   readonly onMaintenance?: (event: MaintenanceEvent) => void
   /** Data that this engine shares with other engines of the process over the same root. `connectWorker` sets it. */
@@ -114,6 +120,7 @@ export const connectFields = optionFields<ConnectOptions>()({
   clock: given<Clock>('a Clock', isObject),
   onWarning: callback<(message: string, cause: unknown) => void>(),
   maintenance: maintenanceShape,
+  tracing: given<Tracing>('the result of openTelemetry', value => has(value, 'begin')),
   onMaintenance: callback<(event: MaintenanceEvent) => void>(),
   sharing: given<Sharing>('what connectWorker makes', isObject),
   signal: signalShape,

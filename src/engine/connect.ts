@@ -39,6 +39,7 @@ import { isInObjectStorage, openObjectStorage } from './object-storage.js'
 import { OpenedRoot } from './opened-root.js'
 import { takeSnapshot } from './snapshot.js'
 import { tableAt } from './table-at.js'
+import { openingSpan, tracedCall } from './traced-operations.js'
 import { verifyOpen } from './verify.js'
 import { watchRoot } from './watch.js'
 
@@ -178,10 +179,15 @@ async function openRoot(path: string, options: ConnectOptions, clock: Clock) {
     log: options.log,
     disk: cacheDir === undefined ? undefined : new CacheDirectory(cacheDir, cacheDiskBytes, clock, warn),
     address,
+    tracing: options.tracing,
   }
   // Prepare the kernels for several threads. Each engine that shares memory runs on its own thread.
   if (options.sharing !== undefined) shareKernels(options.sharing.workerCount)
-  return { engine: await OpenedRoot.open(store, settings, signal), tested }
+  const open = () => OpenedRoot.open(store, settings, signal)
+  const { tracing } = options
+  const { meter }: BlobStore = store
+  const opening = tracing === undefined ? open() : tracedCall({ tracing, meter }, openingSpan, open)
+  return { engine: await opening, tested }
 }
 
 const cacheDiskBytesDefault = 4 * 1024 ** 3

@@ -21,6 +21,7 @@ import { describeTable } from './describe-table.js'
 import { EngineReads } from './direct-reads.js'
 import { checkNamed, finaliseEntry } from './lance-versions.js'
 import { analyzeTableQueryPlan, countTableRows, explainTableQueryPlan, queryTable } from './query.js'
+import { tracedOperations, tracedReads } from './traced-operations.js'
 
 /**
  * Return a function that returns a handler of a module by its name. The module is loaded at the first call of any of
@@ -121,8 +122,7 @@ type Guard = (name: OperationName, request: unknown, options: HandlerOptions) =>
 
 /** Bind the operations to a root. `guard`: checks each call. Calls with a guard do not replay idempotency keys. */
 export function bindOperations(engine: Engine, guard?: Guard): Operations {
-  if (guard === undefined)
-    return withDirectReads(bindHandlers(replayingHandlers, engine), directReadsOf(engine))
+  if (guard === undefined) return traced(bindHandlers(replayingHandlers, engine), engine)
   const guarded = Object.entries(handlers).map(([name, handler]) => {
     if (handler === 'unsupported') return [name, handler]
     const counted = counting(handler as AnyHandler, false)
@@ -132,10 +132,15 @@ export function bindOperations(engine: Engine, guard?: Guard): Operations {
     }
     return [name, call]
   })
-  return withDirectReads(
-    bindHandlers(Object.fromEntries(guarded) as Handlers<Engine>, engine),
-    directReadsOf(engine),
-  )
+  return traced(bindHandlers(Object.fromEntries(guarded) as Handlers<Engine>, engine), engine)
+}
+
+/** Add direct reads to the operations. If the engine records spans, every call and every read records one. */
+function traced(bound: Operations, engine: Engine): Operations {
+  const { tracing, store } = engine
+  const reads = directReadsOf(engine)
+  if (tracing === undefined) return withDirectReads(bound, reads)
+  return withDirectReads(tracedOperations(bound, tracing, store.meter), reads && tracedReads(reads, tracing))
 }
 
 /** Return direct reads, if the newest state can be known without waiting. A transaction reads its own changes instead. */

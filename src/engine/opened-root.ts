@@ -27,6 +27,7 @@ import { LayoutStore } from '../manifest/layout-store.js'
 import { Activity } from '../primitives/activity.js'
 import type { Clock } from '../primitives/clock.js'
 import { Memory } from '../primitives/memory.js'
+import type { Tracing } from '../primitives/tracing.js'
 import type { Engine, Retained, Versions } from '../root/engine.js'
 import { SessionTokens } from '../root/session-tokens.js'
 import { TableWriters } from '../root/table-writers.js'
@@ -68,6 +69,8 @@ export interface RootOptions {
   readonly address?: string | undefined
   /** Number of threads that build one vector index. Default 1. */
   readonly buildThreads?: number
+  /** As in `Engine`. */
+  readonly tracing?: Tracing | undefined
   /** Kinds of jobs in addition to the built-in kinds. Default none. */
   readonly jobKinds?: readonly CatalogJobKind[]
 }
@@ -89,6 +92,7 @@ export class OpenedRoot implements Engine {
   readonly functions: readonly ColumnFunction[]
   readonly maxStalenessMs: number
   readonly buildThreads: number
+  readonly tracing: Tracing | undefined
   readonly #memory: Memory
   readonly #disk: CacheDirectory | undefined
   readonly #kept: KeptState | null
@@ -128,6 +132,7 @@ export class OpenedRoot implements Engine {
     this.functions = functions
     this.maxStalenessMs = maxStalenessMs
     this.buildThreads = buildThreads
+    this.tracing = options.tracing
     this.#memory = memory
     this.#disk = options.disk
     this.#kept = log.kept

@@ -9,6 +9,7 @@ import type { LayoutStore } from '../manifest/layout-store.js'
 import type { RecentChanges } from '../manifest/recent-changes.js'
 import type { Activity } from '../primitives/activity.js'
 import type { Clock } from '../primitives/clock.js'
+import type { Tracing } from '../primitives/tracing.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import type { TableSource } from '../table/table-source.js'
 import type { ColumnFunction } from '../write/functions.js'
@@ -90,4 +91,6 @@ export interface Engine {
   readonly maxStalenessMs: number
   /** Maximum number of threads that build one index. */
   readonly buildThreads: number
+  /** Records spans of calls. Default: none are recorded. */
+  readonly tracing?: Tracing | undefined
 }

@@ -1,11 +1,17 @@
 /**
- * Counts the requests that a store sends to a server, and reports them to observers. A store that sends requests has a
+ * Counts the requests that a store sends to a server. A store that sends requests has a
  * meter (`BlobStore.meter`). The counts are those since the store was opened, of all roots that use the store.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from '../primitives/clock.js'
 import { DurationHistogram, type Durations } from '../primitives/histogram.js'
-import { type RequestKind, type RequestPrices, type RequestTally, requestKinds } from './request-tally.js'
+import {
+  type RequestEnd,
+  type RequestKind,
+  type RequestPrices,
+  type RequestTally,
+  requestKinds,
+} from './request-tally.js'
 
 /** Figures of the requests of a store, since it was opened. */
 export interface RequestStats {
@@ -26,22 +32,6 @@ export interface RequestStats {
   readonly durations: Readonly<Record<RequestKind, Durations>>
 }
 
-/** How a request ended. `error`: the reason as in `RequestStats.errors`; null for an answer. */
-export interface RequestEnd {
-  readonly receivedBytes: number
-  readonly error: string | null
-}
-
-/**
- * Called when a request begins, with the number of its round in the call that sends it (`RequestTally`); undefined if no
- * call is tallied. The returned function is called when the request ends. Must not throw.
- */
-export type RequestObserver = (
-  kind: RequestKind,
-  key: string,
-  round: number | undefined,
-) => (end: RequestEnd) => void
-
 const byKind = <T>(of: (kind: RequestKind) => T) =>
   Object.fromEntries(requestKinds.map(kind => [kind, of(kind)])) as Record<RequestKind, T>
 
@@ -53,7 +43,6 @@ export class RequestMeter {
   readonly #requests = byKind(() => 0)
   readonly #durations = byKind(() => new DurationHistogram())
   readonly #errors: Record<string, number> = {}
-  readonly #observers = new Set<RequestObserver>()
   readonly #tallies = new AsyncLocalStorage<RequestTally>()
   /** The number of running calls of `tallied`. Without any, `#tallies` must not make every promise slower. */
   #tallied = 0
@@ -70,28 +59,20 @@ export class RequestMeter {
   begin(kind: RequestKind, key: string, sentBytes = 0): (end: RequestEnd) => void {
     const begun = this.#clock.elapsed()
     const tally = this.#tallied === 0 ? undefined : this.#tallies.getStore()
-    const round = tally?.begin(kind, sentBytes)
+    const tallied = tally?.begin(kind, key, sentBytes)
     this.#requests[kind]++
     this.#sentBytes += sentBytes
-    const observed = [...this.#observers].map(observe => observe(kind, key, round))
     return end => {
-      if (round !== undefined) tally!.end(round, end.receivedBytes)
+      tallied?.(end)
       this.#durations[kind].add(this.#clock.elapsed() - begun)
       this.#receivedBytes += end.receivedBytes
       if (end.error !== null) this.#errors[end.error] = (this.#errors[end.error] ?? 0) + 1
-      for (const observe of observed) observe(end)
     }
   }
 
   /** Note that the next request repeats one that failed. */
   noteRetry(): void {
     this.#retries++
-  }
-
-  /** Report all further requests to `observer`. Returns a function that ends this. */
-  observe(observer: RequestObserver): () => void {
-    this.#observers.add(observer)
-    return () => this.#observers.delete(observer)
   }
 
   /** Run `work`, and count its requests in `tally`. */

@@ -31,6 +31,18 @@ export interface RequestPrices {
 const pricedAsWrites: readonly RequestKind[] = ['put', 'putIfAbsent', 'list', 'multipart']
 const pricedAsReads: readonly RequestKind[] = ['get', 'range', 'head']
 
+/** How a request ended. `error`: the reason as in `RequestStats.errors`; null for an answer. */
+export interface RequestEnd {
+  readonly receivedBytes: number
+  readonly error: string | null
+}
+
+/**
+ * Called when a request begins, with the number of its round from 1 on. The returned function is called when the request
+ * ends. Must not throw.
+ */
+export type RequestObserver = (kind: RequestKind, key: string, round: number) => (end: RequestEnd) => void
+
 /** Counts the requests of one call. Also counts the requests of other calls that this call waits for and began. */
 export class RequestTally {
   /** Number of requests by kind, repetitions included. */
@@ -44,19 +56,24 @@ export class RequestTally {
   rounds = 0
   /** The last round of which a request has ended. */
   #ended = 0
+  readonly #observe: RequestObserver | undefined
 
-  /** Count a request when it begins. Returns the number of its round, from 1 on. */
-  begin(kind: RequestKind, sentBytes: number): number {
+  constructor(observe?: RequestObserver) {
+    this.#observe = observe
+  }
+
+  /** Count a request when it begins. Call the result once, at the end. */
+  begin(kind: RequestKind, key: string, sentBytes: number): (end: RequestEnd) => void {
     this.requests.set(kind, (this.requests.get(kind) ?? 0) + 1)
     this.sentBytes += sentBytes
     const round = this.#ended + 1
     this.rounds = Math.max(this.rounds, round)
-    return round
-  }
-
-  end(round: number, receivedBytes: number): void {
-    this.#ended = Math.max(this.#ended, round)
-    this.receivedBytes += receivedBytes
+    const observed = this.#observe?.(kind, key, round)
+    return end => {
+      this.#ended = Math.max(this.#ended, round)
+      this.receivedBytes += end.receivedBytes
+      observed?.(end)
+    }
   }
 
   /** The number of requests of all kinds. */

@@ -117,23 +117,24 @@ describe('a tally', () => {
   })
 })
 
-test('an observer sees each request with its end', async () => {
+test('the observer of a tally sees each request with its end', async () => {
   const { bucket, store } = open()
-  const seen: [RequestKind, string, number | undefined, string | null][] = []
-  const stop = store.meter.observe(
+  const seen: [RequestKind, string, number, string | null][] = []
+  const tally = new RequestTally(
     (kind, key, round) =>
       ({ error }) =>
         seen.push([kind, key, round, error]),
   )
   bucket.fault = failing('read', 'busy')
-  await store.get('a')
-  await store.meter.tallied(new RequestTally(), () => store.stat('a'))
-  stop()
+  await store.meter.tallied(tally, async () => {
+    await store.get('a')
+    await store.stat('a')
+  })
   await store.get('a')
   expect(seen).toEqual([
-    ['get', 'a', undefined, 'busy'],
-    ['get', 'a', undefined, null],
-    ['head', 'a', 1, null],
+    ['get', 'a', 1, 'busy'],
+    ['get', 'a', 2, null],
+    ['head', 'a', 3, null],
   ])
 })
 
