@@ -48,7 +48,8 @@ const {
   clock: ______,
   onWarning: _______,
   onMaintenance: ________,
-  sharing: _________,
+  tracing: _________,
+  sharing: __________,
   ...plainFields
 } = connectFields
 
