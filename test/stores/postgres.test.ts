@@ -8,7 +8,7 @@ import { openPostgresLog, type PostgresLogOptions } from '../../adapters/postgre
 import { statementsOf } from '../../adapters/postgres/statements.js'
 import type { ExternalLog } from '../../src/commit/external-log.js'
 import { statedChecksum } from '../../src/commit/slot.js'
-import { connect } from '../../src/index.js'
+import { connect, moveLog } from '../../src/index.js'
 import { commitLogSuite } from '../suites/commit-log.js'
 import { externalLogSuite, filled, slotAfter } from '../suites/external-log.js'
 import { temporaryRoots } from '../support/roots.js'
@@ -49,6 +49,47 @@ describe.runIf(postgresFolder !== null)('PostgreSQL', () => {
 
   commitLogSuite('PostgresLog', () => open(), { checksPrevious: true })
   externalLogSuite('PostgresLog', () => open())
+
+  test('a root moves to PostgreSQL, to another log there, and back, while a process writes', async () => {
+    const path = freshRoot()
+    const urlOf = (root: string) => {
+      const { host, port, user, database } = server.config
+      return `postgres://${user}@${host}:${port}/${database}?root=${root}`
+    }
+    const names = [`move ${roots++}`, `move ${roots++}`]
+    const first = await connect(path)
+    const table = await first.createTable('t', [{ id: -1 }])
+    const acknowledged = [-1]
+    const writing = (async () => {
+      for (let id = 0; ; id++) {
+        await table.add([{ id }])
+        acknowledged.push(id)
+      }
+    })().catch(error => error)
+    await new Promise(resolve => setTimeout(resolve, 200))
+    await moveLog(path, { to: await openPostgresLog(urlOf(names[0]!)) })
+    expect((await writing).message).toMatch(/^the log of this root was moved to "postgres:/)
+    await first.close()
+    await expect(connect(path)).rejects.toThrow(
+      /was moved to "postgres:\/\/127.0.0.1:\d+\/postgres\?schema=public/,
+    )
+    await moveLog(path, {
+      from: await openPostgresLog(urlOf(names[0]!)),
+      to: await openPostgresLog(urlOf(names[1]!)),
+    })
+    await expect(connect(path, { log: await openPostgresLog(urlOf(names[0]!)) })).rejects.toThrow(
+      /was moved to/,
+    )
+    const second = await connect(path, { log: await openPostgresLog(urlOf(names[1]!)) })
+    await (await second.openTable('t')).add([{ id: -2 }])
+    expect((await second.verify()).problems).toEqual([])
+    await second.close()
+    await moveLog(path, { from: await openPostgresLog(urlOf(names[1]!)), to: 'files' })
+    await using last = await connect(path)
+    const rows = await (await last.openTable('t')).query().toArray()
+    expect(rows.map(({ id }) => Number(id)).sort((a, b) => a - b)).toEqual([-2, ...acknowledged])
+    expect((await last.verify()).problems).toEqual([])
+  })
 
   test('a log makes its own pool, and closes it', async () => {
     const log = await openPostgresLog({ config: server.config, root: `root ${roots++}` })
