@@ -6,7 +6,13 @@ import { parse } from '../../src/protocol/parse.js'
 import { options as shape, string } from '../../src/protocol/shape.js'
 import type { BlobStore } from '../../src/storage/blob-store.js'
 import { ObjectStore } from '../object-store/object-store.js'
-import { commonFields, type ObjectStoreOptions, ofClient, settingsOf } from '../object-store/options.js'
+import {
+  commonFields,
+  type ObjectStoreOptions,
+  ofClient,
+  refuseUrl,
+  settingsOf,
+} from '../object-store/options.js'
 import { type AzureConfig, type AzureCredential, openAzureBucket } from './azure-bucket.js'
 
 /** Options of `openAzureStore`. */
@@ -55,6 +61,7 @@ export async function openAzureStore(
   const { container, client, config, ...common } = parse(azureStoreShape, options, 'openAzureStore')
   if (client !== undefined && config !== undefined)
     throw invalidInput('openAzureStore takes either client or config, not both')
+  refuseUrl('container', container)
   const settings = settingsOf(common)
   return new ObjectStore(await openAzureBucket(container, { client, config }), settings)
 }

@@ -6,7 +6,13 @@ import { parse } from '../../src/protocol/parse.js'
 import { options as shape, string } from '../../src/protocol/shape.js'
 import type { BlobStore } from '../../src/storage/blob-store.js'
 import { ObjectStore } from '../object-store/object-store.js'
-import { commonFields, type ObjectStoreOptions, ofClient, settingsOf } from '../object-store/options.js'
+import {
+  commonFields,
+  type ObjectStoreOptions,
+  ofClient,
+  refuseUrl,
+  settingsOf,
+} from '../object-store/options.js'
 import { openGcsBucket } from './gcs-bucket.js'
 
 /** Options of `openGcsStore`. */
@@ -54,6 +60,7 @@ export async function openGcsStore(
   const { bucket, client, config, ...common } = parse(gcsStoreShape, options, 'openGcsStore')
   if (client !== undefined && config !== undefined)
     throw invalidInput('openGcsStore takes either client or config, not both')
+  refuseUrl('bucket', bucket)
   const settings = settingsOf(common)
   return new ObjectStore(await openGcsBucket(bucket, { client, config }), settings)
 }

@@ -49,6 +49,16 @@ export function ofClient<T extends object>(): Shape<T> {
   return given<T>('an object', value => typeof value === 'object' && value !== null)
 }
 
+/** Throw `InvalidInput` if the value of the option with the name of a bucket is a URL. */
+export function refuseUrl(option: string, value: string): void {
+  const [, bucket, prefix] = /^[a-z][a-z0-9+.-]*:\/\/([^/]*)\/?(.*)$/i.exec(value) ?? []
+  if (bucket === undefined) return
+  const more = prefix === '' ? '' : ` and prefix: ${quote(prefix)}`
+  throw invalidInput(`${option} must be a name, not a URL, got ${quote(value)}`, {
+    hint: `pass ${option}: ${quote(bucket)}${more}`,
+  })
+}
+
 /** Return the settings of a store. Throws `InvalidInput` if no key can begin with the prefix. */
 export function settingsOf({
   prefix = '',

@@ -6,7 +6,13 @@ import { parse } from '../../src/protocol/parse.js'
 import { options as shape, string } from '../../src/protocol/shape.js'
 import type { BlobStore } from '../../src/storage/blob-store.js'
 import { ObjectStore } from '../object-store/object-store.js'
-import { commonFields, type ObjectStoreOptions, ofClient, settingsOf } from '../object-store/options.js'
+import {
+  commonFields,
+  type ObjectStoreOptions,
+  ofClient,
+  refuseUrl,
+  settingsOf,
+} from '../object-store/options.js'
 import { openS3Bucket } from './s3-bucket.js'
 
 /** Options of `openS3Store`. */
@@ -48,6 +54,7 @@ export async function openS3Store(options: S3StoreOptions, ...more: readonly unk
   const { bucket, client, config, ...common } = parse(s3StoreShape, options, 'openS3Store')
   if (client !== undefined && config !== undefined)
     throw invalidInput('openS3Store takes either client or config, not both')
+  refuseUrl('bucket', bucket)
   const settings = settingsOf(common)
   return new ObjectStore(await openS3Bucket(bucket, { client, config }), settings)
 }

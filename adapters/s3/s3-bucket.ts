@@ -1,6 +1,6 @@
 /** Sends requests to S3, and to servers with the interface of S3. Only this file uses the package `@aws-sdk/client-s3`. */
 import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3'
-import { invalidInput } from '../../src/errors.js'
+import { invalidInput, quote } from '../../src/errors.js'
 import {
   type Attempt,
   type Bucket,
@@ -58,9 +58,15 @@ export async function openS3Bucket(
     config,
   }: { readonly client?: S3Client | undefined; readonly config?: S3ClientConfig | undefined },
 ): Promise<S3Bucket> {
-  const s3: Package = await importClient('@aws-sdk/client-s3', '', () => import('@aws-sdk/client-s3'))
   const { AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_S3, AWS_REGION } = process.env
-  const hasEndpoint = (config?.endpoint ?? AWS_ENDPOINT_URL_S3 ?? AWS_ENDPOINT_URL) !== undefined
+  const url = config?.endpoint ?? AWS_ENDPOINT_URL_S3 ?? AWS_ENDPOINT_URL
+  const hasEndpoint = url !== undefined
+  if (given === undefined && typeof url === 'string' && !/^https?:\/\//i.test(url)) {
+    throw invalidInput(`the endpoint of S3 must begin with http:// or https://, got ${quote(url)}`, {
+      hint: 'set config.endpoint, or the environment variable AWS_ENDPOINT_URL',
+    })
+  }
+  const s3: Package = await importClient('@aws-sdk/client-s3', '', () => import('@aws-sdk/client-s3'))
   const client =
     given ??
     new s3.S3Client({

@@ -336,7 +336,7 @@ function unknown(txn: string, slot: number, cause: unknown): SheafError {
   const message = `the store did not report whether transaction ${transactionId} was committed`
   return new SheafError(ErrorCode.ServiceUnavailable, message, {
     kind: 'commit-state-unknown',
-    hint: 'look up the transaction before you send it again',
+    hint: `look up ${transactionId} with describeTransaction before you repeat the call`,
     transactionId,
     cause,
   })

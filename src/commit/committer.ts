@@ -8,7 +8,7 @@
  *
  * The appender calls the follower and the queue. The follower and the queue call neither each other nor the appender.
  */
-import { ErrorCode, SheafError } from '../errors.js'
+import { ErrorCode, quote, SheafError } from '../errors.js'
 import { orAborted } from '../primitives/abort.js'
 import type { Clock } from '../primitives/clock.js'
 import { Appender, createGenesis } from './appender.js'
@@ -24,6 +24,8 @@ export interface CommitterOptions<S = unknown> {
   readonly clock: Clock
   /** Whether to write slot 0 if the log is empty. */
   readonly create: boolean
+  /** The name of the root in messages. */
+  readonly place?: string
   /** Whether to refuse commits. A read-only committer writes nothing, not even slot 0. */
   readonly readOnly: boolean
   /** Maximum time to retry an append with an unknown outcome, in milliseconds. Default 30,000. */
@@ -92,7 +94,7 @@ export class Committer<S, Op = unknown> {
     const { features } = machine
     const begun = clock.elapsed()
     const createIfAllowed = () => {
-      if (!create || readOnly) throw noRoot()
+      if (!create || readOnly) throw noRoot(options.place)
       return createGenesis(log, clock, unknownAfterMs)
     }
     const listed = await log.settle?.(signal)
@@ -222,8 +224,9 @@ export class Committer<S, Op = unknown> {
   }
 }
 
-function noRoot(): SheafError {
-  return new SheafError(ErrorCode.NamespaceNotFound, 'there is no root here: its log is empty', {
+function noRoot(place: string | undefined): SheafError {
+  const where = place === undefined ? 'here' : `in ${quote(place)}`
+  return new SheafError(ErrorCode.NamespaceNotFound, `there is no root ${where}: its log is empty`, {
     hint: 'open it with create: true to create it',
   })
 }

@@ -192,6 +192,7 @@ export class RootLog {
     const committing = {
       clock,
       create,
+      place: base.name,
       readOnly,
       slots: root.slots,
       onApplied: (slot: Slot, state: CatalogState) => root.#applied(slot, state),

@@ -2,6 +2,7 @@
 
 import { checkRootPath } from '../client/root-path.js'
 import { type Verification, type VerifyOptions, verifyShape } from '../client/verification.js'
+import { invalidInput, quote } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
 import { refuseMore } from '../protocol/arguments.js'
 import { parse } from '../protocol/parse.js'
@@ -25,6 +26,11 @@ export async function verify(
   refuseMore('verify', 2, more)
   checkRootPath(path)
   const checkedOptions = parse(verifyShape, options, 'verify')
+  if (/^(?:s3|az|gs):\/\//i.test(path)) {
+    throw invalidInput(`verify takes a local directory, got ${quote(path)}`, {
+      hint: 'call verify() of the namespace that connect returns',
+    })
+  }
   const { verifyAt } = await importVerify()
   return verifyAt(path, checkedOptions)
 }

@@ -1,7 +1,7 @@
 /** Moves of the commit log between the files of a root and other logs. */
 import { describe, expect, test } from 'vitest'
 import type { ExternalLog } from '../../src/commit/external-log.js'
-import { connect, moveLog, type Namespace, schema } from '../../src/index.js'
+import { connect, moveLog, type Namespace, schema, verify } from '../../src/index.js'
 import { Ambiguous, type BlobStore } from '../../src/storage/blob-store.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { MemoryLog, type MemorySlots } from '../support/memory-log.js'
@@ -170,6 +170,15 @@ describe('moveLog', () => {
     })
     await addRows(ns, [2])
     await ns.close()
+  })
+
+  test('names the place without a root', async () => {
+    const store = new MemoryStore('memory://empty place')
+    await expect(moveLog('memory://', { store, to: new MemoryLog('a') })).rejects.toMatchObject({
+      name: 'NamespaceNotFound',
+      message: 'there is no root in "memory://empty place": its log is empty',
+    })
+    await expect(verify('s3://bucket/main')).rejects.toThrow(/verify takes a local directory/)
   })
 
   test('is refused without a root, and for a root in its files', async () => {

@@ -18,6 +18,31 @@ describe('readArguments', () => {
     expect(readArguments(['verify', '--repair', 'data'])).toMatchObject({ repair: true })
   })
 
+  test('a log is named by its URL, which no message shows', () => {
+    const url = 'postgres://me:secret@a/b?root=c'
+    expect(readArguments(['move-log', 'data', '--to', url])).toEqual({
+      kind: 'move-log',
+      directory: 'data',
+      to: url,
+    })
+    expect(readArguments(['move-log', 'data', '--to', 'files', '--from', url])).toMatchObject({ to: 'files' })
+    expect(readArguments(['verify', 'data'], { SHEAF_COMMIT_LOG: url })).toMatchObject({ commitLog: url })
+    const problemOf = (args: readonly string[]) => {
+      const command = readArguments(args)
+      return command.kind === 'misuse' ? command.problem : ''
+    }
+    expect(problemOf(['serve', 'data', '--log', url])).toMatch(/use --commit-log for the commit log/)
+    expect(problemOf(['verify', 'data', '--commit-log', 'mysql://me:secret@a'])).toMatch(
+      /must be a URL like postgres/,
+    )
+    expect(problemOf(['movelog', 'data'])).toMatch(/did you mean move-log\?/)
+    for (const args of [
+      ['serve', 'data', '--log', url],
+      ['verify', 'data', '--commit-log', 'mysql://me:secret@a'],
+    ])
+      expect(problemOf(args)).not.toContain('secret')
+  })
+
   test('help and version win over everything else', () => {
     expect(readArguments(['--help'])).toEqual({ kind: 'help' })
     expect(readArguments(['serve', '--version', 'a', 'b'])).toEqual({ kind: 'version' })

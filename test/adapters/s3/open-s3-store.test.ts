@@ -19,6 +19,8 @@ describe('openS3Store', () => {
       [{}, 'bucket'],
       [{ bucket: '' }, 'bucket'],
       [{ bucket: 'b', prefx: 'x' }, 'prefix'],
+      [{ bucket: 's3://b/main' }, 'pass bucket: "b" and prefix: "main"'],
+      [{ bucket: 'b', config: { endpoint: '127.0.0.1:9000' } }, 'must begin with http:// or https://'],
       [{ bucket: 'b', prefix: '../x' }, '../x'],
       [{ bucket: 'b', prefix: '/x' }, '/x'],
       [{ bucket: 'b', retries: -1 }, 'retries'],
