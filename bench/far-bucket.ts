@@ -28,8 +28,11 @@ class Taken extends Error {}
 
 /** Number of objects on a page of a listing, as S3 has. */
 const pageSize = 1000
-/** A round is over when no further request has come for this long, in milliseconds. */
-const quietMs = 8
+/**
+ * A round is over when no further request has come for this long, in milliseconds. It is longer than the computations
+ * between requests that do not wait for each other, such as loading code for the first query.
+ */
+const quietMs = 60
 
 export class FarBucket implements Bucket {
   readonly name = 'far://bucket'

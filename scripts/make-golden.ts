@@ -4,7 +4,7 @@
  * (test/golden.test.ts).
  *
  *     node dist/scripts/make-golden.js
- *     rows|catalog|edits|maintenance|checkpoints|adopted|uploads|sessions|lists|stretches|strides|tails|parts|bucket
+ *     rows|catalog|edits|maintenance|checkpoints|adopted|uploads|sessions|lists|stretches|strides|tails|parts|bucket|beside
  *     test/golden/<name>
  */
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
@@ -38,6 +38,7 @@ const makers = {
   tails: makeTails,
   parts: makeParts,
   bucket: makeBucket,
+  beside: makeBeside,
 }
 const [, , what = '', folder] = process.argv
 if (folder === undefined || !(what in makers)) {
@@ -429,6 +430,29 @@ async function makeBucket(ns: Namespace): Promise<void> {
   await table.tags.create('kept', await table.version())
 }
 
+/** Create indexes that have the vectors of their rows beside their lists, as in object storage. One of them is extended. */
+async function makeBeside(ns: Namespace): Promise<void> {
+  const vectors = (first: number, count: number) =>
+    Array.from({ length: count }, (_, i) => {
+      const id = first + i
+      const v = [Math.sin(id), Math.cos(id), id % 7, (id % 11) / 3, -(id % 5), id % 2, id % 3, 1]
+      return { id, v: Float32Array.from(v) }
+    })
+  const nearest: Record<string, unknown> = {}
+  const query = [0.5, 0.2, 3, 1, -2, 1, 0, 1]
+  for (const kind of ['IVF_PQ', 'IVF_SQ', 'IVF_RQ'] as const) {
+    const table = await ns.createTable(kind, vectors(0, 300))
+    await table.createIndex('v', { type: kind, partitions: 3, waitTimeoutMs: 60_000 })
+    if (kind === 'IVF_SQ') {
+      await table.add(vectors(300, 300))
+      await ns.optimize()
+    }
+    await table.delete('id % 10 = 3')
+    nearest[kind] = await table.search(query).nprobes(3).refineFactor(5).limit(6).select(['id']).toArray()
+  }
+  writeFileSync(join(folder!, 'beside.json'), `${JSON.stringify({ query, nearest })}\n`)
+}
+
 /** Write a checkpoint, as maintenance does when the log is long enough. */
 async function keepCheckpoint(): Promise<void> {
   const store = await FileStore.open(root, { create: false, readOnly: false })
@@ -453,7 +477,7 @@ const ownStore = await FileStore.open(root, { create: true, readOnly: false })
 // Roots without tails are small.
 if (what !== 'tails' && what !== 'parts') delete (ownStore as { openInPlace?: unknown }).openInPlace
 const replace: BlobStore['replace'] = async (key, bytes) => writeFileSync(join(root, key), bytes)
-if (what === 'bucket') Object.assign(ownStore, { replace })
+if (what === 'bucket' || what === 'beside') Object.assign(ownStore, { replace })
 const ns = await connect(root, { store: ownStore, maintenance })
 await makers[what as keyof typeof makers](ns)
 writeFileSync(join(folder, 'expected.json'), `${JSON.stringify(await describeRoot(ns), null, 1)}\n`)

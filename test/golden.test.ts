@@ -53,6 +53,19 @@ describe.each(readdirSync(folder))('%s', name => {
       await ns.close()
     })
 
+  const beside = join(folder, name, 'beside.json')
+  if (existsSync(beside))
+    test('indexes with vectors beside their lists return the nearest rows', async () => {
+      const ns = await connect(root, { readOnly: true })
+      const { query, nearest } = JSON.parse(readFileSync(beside, 'utf8'))
+      for (const [kind, rows] of Object.entries(nearest)) {
+        const table = await ns.openTable(kind)
+        const search = table.search(query).nprobes(3).refineFactor(5).limit(6).select(['id'])
+        expect(JSON.parse(JSON.stringify(await search.toArray())), kind).toEqual(rows)
+      }
+      await ns.close()
+    })
+
   if (name === 'format-1-stretches')
     test('filters skip stretches by the statistics of their file', async () => {
       const ns = await connect(root, { readOnly: true })

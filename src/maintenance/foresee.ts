@@ -12,12 +12,16 @@ import { Memory } from '../primitives/memory.js'
 import { Pacer } from '../primitives/pacer.js'
 import { newReader } from '../root/open-table.js'
 import { type FilePiece, Recorder } from '../storage/file-pieces.js'
+import type { Part } from '../table/table-reader.js'
 import { createTableSource, type TableSource } from '../table/table-source.js'
 
 /** Maximum number of tables that are opened. */
 const tablesMax = 16
 /** A table with more fragments than this is left out, because each has a file with a footer. */
 const fragmentsMax = 64
+/** Maximum bytes of the checksums of a column of one record batch, and of all such checksums of a table. */
+const checksumsMax = 16 * 1024
+const allChecksumsMax = 256 * 1024
 
 interface Opening {
   readonly layouts: LayoutStore
@@ -80,8 +84,10 @@ async function readsOf(
     const recorder = new Recorder(store, bytesMax - bytes.length)
     const empty = createTableSource(recorder.store, slots, new Memory(bytesMax), analyzers)
     const reader = newReader(empty, head.location, layout)
-    // The heads of text indexes can be long, so they come last.
-    await recorder.record(() => reader.parts(signal))
+    let parts: readonly Part[] = []
+    await recorder.record(async () => {
+      parts = await reader.parts(signal)
+    })
     for (const { segments } of reader.vectorIndexes)
       for (const segment of segments) await recorder.record(() => segment.open(signal))
     for (const index of reader.indexes) {
@@ -93,6 +99,13 @@ async function readsOf(
         await index.estimate(value === null ? { kind: 'null' } : { kind: 'members', values: [value] }, pacer)
       })
     }
+    // The rows of an answer are read in blocks.
+    const before = recorder.bytes
+    for (const part of parts) {
+      if (recorder.bytes - before > allChecksumsMax) break
+      await recorder.record(() => reader.readChecksums(part, checksumsMax))
+    }
+    // The heads of text indexes can be long, so they come last.
     for (const { segments } of reader.textIndexes)
       for (const segment of segments) await recorder.record(() => segment.open(signal))
     return { pieces: recorder.pieces, manifest: { table: head.uuid, version: head.mark, bytes } }

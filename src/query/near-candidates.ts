@@ -18,6 +18,8 @@ import type { RankedHits } from './hits.js'
 export class NearCandidates {
   /** By rank: the ordinal of the candidate in the segment. */
   readonly ordinals: Uint32Array
+  /** By rank: the partition of the candidate. Null: the segment does not have the vectors of all candidates. */
+  readonly partitionOf: Uint32Array | null
   /** By rank, for measured candidates: the number of the row's part. */
   readonly partOf: Uint32Array
   /** By rank, for measured candidates: the offset of the row in its part. */
@@ -27,8 +29,9 @@ export class NearCandidates {
   /** Number of measured candidates. They have the ranks from 0 to `measured - 1`. */
   measured = 0
 
-  constructor(ordinals: Uint32Array) {
+  constructor(ordinals: Uint32Array, partitionOf: Uint32Array | null = null) {
     this.ordinals = ordinals
+    this.partitionOf = partitionOf
     this.partOf = new Uint32Array(ordinals.length)
     this.offsets = new Uint32Array(ordinals.length)
     this.distances = new Float32Array(ordinals.length)

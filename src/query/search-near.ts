@@ -15,6 +15,7 @@ import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import { type MaybePromise, runTask, type Task, wait } from '../primitives/task.js'
 import type { BoundExpression } from '../sql/bound-expression.js'
+import type { BesideReader } from '../table/beside-vectors.js'
 import type { AllowedRows, SegmentReader } from '../table/covered-segment.js'
 import type { SomeRows } from '../table/table-reader.js'
 import { elementKind, rowsOf, type Vectors, vectorType } from '../table/vector-column.js'
@@ -218,6 +219,7 @@ class NearSearch {
     // a filter excludes.
     if (this.#isPoor(opened, allowed !== null)) return false
     const { facts } = opened
+    const { reader } = this.#source
     const blur = opened.blurFor(allowed !== null)
     const passing = Math.min(facts.vectors, allowed?.count ?? facts.vectors)
     if (passing === 0) return true
@@ -225,19 +227,22 @@ class NearSearch {
     const mayBeShort = effort.mostPartitions !== undefined
     const first = this.#firstCandidates(opened, k)
     const start = this.#firstMeasured(first, k, blur)
+    const beside = opened.beside && reader.besideReader(segment.path, opened.beside, this.#pacer)
     for (let count = first, enough = start; count < passing; count = Math.max(enough, 4 * count)) {
       const { query, multi } = this.#search
       const queries = multi === null ? {} : { queries: multi }
-      const probe = { query, ...queries, k, count, allowed: allowed?.bits ?? null, passing, effort }
+      const bits = allowed?.bits ?? null
+      const onRead = beside && ((partitions: Uint32Array) => beside.expect(partitions))
+      const probe = { query, ...queries, k, count, allowed: bits, passing, effort, onRead }
       const asked = wait(opened.candidates(probe, this.#pacer))
       const proposed = yield* segment.on(asked, this.#pacer.signal)
       this.#source.meter?.probed(proposed, facts.rowBytes)
       const { ordinals, ended } = proposed
       if (ended === 'unsettled' || (ordinals.length < k && !mayBeShort)) return false
-      const candidates = new NearCandidates(ordinals)
+      const candidates = new NearCandidates(ordinals, proposed.partitionOf)
       enough = Math.max(enough, start + ordinals.length - count)
       while (candidates.measured < Math.min(enough, ordinals.length)) {
-        yield* this.#measureCandidates(segment, candidates, Math.min(enough, ordinals.length))
+        yield* this.#measureCandidates(segment, beside, candidates, Math.min(enough, ordinals.length))
         if (refineFactor !== undefined) break
         const more = candidates.enoughFor(k, blur)
         if (more > enough) enough = Math.max(more, Math.ceil(leastGrowth * enough))
@@ -257,12 +262,14 @@ class NearSearch {
   /** Compute the exact distances of the candidates with the ranks from `candidates.measured` to `to - 1`. */
   *#measureCandidates(
     segment: SegmentReader<VectorIndexSegment>,
+    beside: BesideReader | undefined,
     candidates: NearCandidates,
     to: number,
   ): Task<void> {
     const { reader } = this.#source
     const { signal } = this.#pacer
     const { parts } = this.#found
+    const { field } = this.#search
     const { ranks, ordinals } = candidates.next(to)
     const some: SomeRows[] = []
     const numbers: number[] = []
@@ -280,8 +287,19 @@ class NearSearch {
         numbers.push(parts.add(part, ids))
       }
     }
+    const { partitionOf } = candidates
+    // Vectors in memory need no request.
+    const isRead = some.some(({ part }) => !reader.holds(part, field.column))
+    const found: { readonly vectors: Vectors; readonly rows: Uint32Array }[] = []
+    if (isRead && beside !== undefined && partitionOf !== null) {
+      const placed = { ordinals, partitionOf: ranks.map(rank => partitionOf[rank]!) }
+      const vectors = { segment: yield* wait(beside.read(placed)), present: null, lists: null }
+      let next = 0
+      for (const { offsets } of some) found.push({ vectors, rows: offsets.map(() => next++) })
+    } else {
+      found.push(...(yield* wait(reader.vectorsOf(some, field, this.#pacer))))
+    }
     let count = 0
-    const found = yield* wait(reader.vectorsOf(some, this.#search.field, this.#pacer))
     for (const [i, { vectors, rows }] of found.entries()) {
       const distances = yield* this.#distances(vectors, rows)
       const { offsets } = some[i]!

@@ -88,6 +88,11 @@ export class Recorder {
     }
   }
 
+  /** Number of recorded bytes. */
+  get bytes(): number {
+    return this.pieces.reduce((sum, { bytes }) => sum + bytes.length, 0)
+  }
+
   /** Record the reads of `work`. If they are too long, ends the work and forgets its reads. */
   async record(work: () => unknown): Promise<void> {
     const before = this.pieces.length

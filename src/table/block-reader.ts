@@ -8,7 +8,6 @@
  */
 import { checkPage, pageBytes, sumAt, sumsPerPage } from '../arrow/block-sums.js'
 import { type ColumnRange, firstSumsOf } from '../arrow/file-layout.js'
-import type { FileLayout } from '../arrow/file-reader.js'
 import type { BufferBytes } from '../arrow/gather-rows.js'
 import { assert, corrupted } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
@@ -24,6 +23,11 @@ const readBytes = 64 * 1024
 
 /** Bytes to check before asking the time slicer whether to yield. Checking them takes less than a millisecond. */
 const checkedBytes = 256 * 1024
+
+/** Where a file has the checksums of its blocks: the address of their first page. */
+export interface SumsPlace {
+  readonly sums: { readonly start: number }
+}
 
 /** A column from which blocks are read. */
 interface BlockColumn {
@@ -52,7 +56,7 @@ export class BlockReader {
   readonly #cache: BlockCache
   readonly #checksums: ChecksumPages
   readonly #path: string
-  readonly #layout: Pick<FileLayout, 'sums'>
+  readonly #layout: SumsPlace
   /** Blocks and checksum pages that were read or found in the cache, by number. */
   readonly #arrivedBlocks = new Map<number, Uint8Array>()
   /** Blocks to read, by number. */
@@ -62,7 +66,7 @@ export class BlockReader {
   constructor(
     { store, blocks, checksums }: Pick<TableSource, 'store' | 'blocks' | 'checksums'>,
     path: string,
-    layout: Pick<FileLayout, 'sums'>,
+    layout: SumsPlace,
   ) {
     this.#store = store
     this.#cache = blocks

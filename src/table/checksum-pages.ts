@@ -4,9 +4,10 @@
  */
 import { checkPage, countBlocks, pageBytes, pagesFor, sumAt, sumsPerPage } from '../arrow/block-sums.js'
 import type { ColumnRange } from '../arrow/file-layout.js'
-import type { FileLayout } from '../arrow/file-reader.js'
 import type { Memory, Partition } from '../primitives/memory.js'
+import type { MaybePromise } from '../primitives/task.js'
 import type { BlobStore } from '../storage/blob-store.js'
+import type { SumsPlace } from './block-reader.js'
 import { readCost } from './read-cost.js'
 
 /** The checksum pages of a column, which are consecutive in the file. */
@@ -42,7 +43,7 @@ export class ChecksumPages {
   }
 
   /** Count the read of a single page. When such reads have cost more than a load of all pages, start this load. */
-  spend(path: string, { sums }: Pick<FileLayout, 'sums'>, range: ColumnRange): void {
+  spend(path: string, { sums }: SumsPlace, range: ColumnRange): void {
     const span = spanOf(path, range)
     span.spent += pageBytes + readCost
     // Each load doubles the limit for the next load, so that evicted pages are not loaded too often.
@@ -50,9 +51,20 @@ export class ChecksumPages {
     if (!this.#memory.canHold(16 * span.bytes)) return
     span.spent = 0
     span.loads++
-    const loading = this.#partition.get(span.key, () => this.#load(path, sums.start, span), path)
+    const loading = this.#loaded(path, sums.start, span)
     // Ignore errors here: if a page is damaged, the reader that needs the page reports it.
     if (loading instanceof Promise) loading.catch(() => {})
+  }
+
+  /** Load all checksums of a column that is cut into blocks, if they have at most `most` bytes. */
+  async load(path: string, { sums }: SumsPlace, range: ColumnRange, most: number): Promise<void> {
+    if (range.firstSum === null) return
+    const span = spanOf(path, range)
+    if (span.bytes <= most) await this.#loaded(path, sums.start, span)
+  }
+
+  #loaded(path: string, start: number, span: Span): MaybePromise<Uint8Array> {
+    return this.#partition.get(span.key, () => this.#load(path, start, span), path)
   }
 
   async #load(path: string, start: number, { first, bytes }: Span): Promise<Uint8Array> {

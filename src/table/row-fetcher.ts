@@ -7,12 +7,11 @@ import type { Column } from '../arrow/column.js'
 import { ColumnTooLarge } from '../arrow/column-too-large.js'
 import { concatColumns } from '../arrow/concat.js'
 import type { ColumnRange } from '../arrow/file-layout.js'
-import type { FileLayout } from '../arrow/file-reader.js'
 import { type Gathering, gatherRows } from '../arrow/gather-rows.js'
 import type { Field } from '../arrow/types.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { type Task, wait } from '../primitives/task.js'
-import { BlockReader } from './block-reader.js'
+import { BlockReader, type SumsPlace } from './block-reader.js'
 import { readDictionaries } from './data-file.js'
 import { readCost } from './read-cost.js'
 import type { TableSource } from './table-source.js'
@@ -21,7 +20,7 @@ import { inFile } from './verified-range.js'
 /** The location of a column of one record batch in a data file. */
 export interface StoredColumn {
   readonly path: string
-  readonly layout: FileLayout
+  readonly layout: SumsPlace
   readonly range: ColumnRange
   readonly field: Field
 }

@@ -7,7 +7,7 @@ import { parseSectionFooter, type SectionFile } from '../indexes/sections/sectio
 import type { StoredFile } from '../manifest/layout.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import type { BlobStore } from '../storage/blob-store.js'
-import { readTail, readVerified } from './verified-range.js'
+import { pieceBytes, readTail, readVerified } from './verified-range.js'
 
 /**
  * Open a section file. Throws Internal ("corrupted") if the file is missing, shorter than recorded, or does not have
@@ -42,6 +42,18 @@ export async function openSectionFile(
         const where = `bytes ${start + at} to ${start + at + part.bytes} of ${path}`
         throw corrupted(`${where} have checksum ${crcHex(found)}, expected ${crcHex(part.crc)}`)
       }
+    },
+    async *pieces(section) {
+      let crc = 0
+      for (let at = 0; at < section.bytes; at += pieceBytes) {
+        const length = Math.min(pieceBytes, section.bytes - at)
+        const piece = await store.getRange(path, section.start + at, length)
+        crc = crc32(piece, crc)
+        yield piece
+      }
+      if (crc === section.crc) return
+      const where = `section ${section.name} of ${path}`
+      throw corrupted(`${where} has checksum ${crcHex(crc)}, expected ${crcHex(section.crc)}`)
     },
   }
 }

@@ -19,6 +19,7 @@ import { slotKey } from '../commit/blob-log.js'
 import type { SlotReader } from '../commit/slots.js'
 import { assert, corrupted } from '../errors.js'
 import type { Analyzers } from '../indexes/text/analysis/analyzers.js'
+import type { VectorsBeside } from '../indexes/vector/segment.js'
 import type { VectorSegment } from '../kernels/vector-segment.js'
 import { filePath } from '../manifest/file-names.js'
 import { FragmentsById } from '../manifest/fragments-by-id.js'
@@ -46,6 +47,7 @@ import { fieldAt } from '../sql/batch-columns.js'
 import { readStretches, type StretchZones } from '../sql/zones/stretches.js'
 import { hasZones, readZone, type Zone } from '../sql/zones/zone.js'
 import { arrived, type ReadVersion } from './arrived.js'
+import { BesideReader } from './beside-vectors.js'
 import { bytesToRead, readColumn, readFooter } from './data-file.js'
 import { fileOf } from './file-of.js'
 import { type InlineRows, inlineRows, NoIndex } from './inline-keys.js'
@@ -134,6 +136,9 @@ const smallFragment = 16 * 1024
 const fewRows = 128 * 1024
 /** The definition of the object that `TableReader.noIndex` returns. */
 const everyRow = {}
+
+/** Maximum bytes of columns that are loaded at the same time to read some of their rows. */
+const loadedTogether = 16 * 1024 * 1024
 
 /** Minimum number of fragments of inline rows from which on queries find inline rows by value without an index. */
 const manyInline = 32
@@ -483,31 +488,36 @@ export class TableReader {
     for (const { place } of missing) this.#prefetchFooter(place)
     const fetcher = new RowFetcher(this.#source, pacer)
     const patience = Math.max(share, patienceFor(this.#bytesOf(fields), this.#source.memory))
-    for (let first = 0, end: number; first < missing.length; first = end) {
-      const { own } = missing[first]!
-      const whole: { readonly rows: MissingRows; readonly loading: MaybePromise<LoadedColumn> }[] = []
-      for (end = first; end < missing.length && missing[end]!.own === own; end++) {
-        const rows = missing[end]!
-        const { to, offsets } = rows
-        const stored = yield* this.#storedRows(rows, patience)
-        if (stored === null) {
-          const loading = this.column(rows.part, rows.field, pacer.signal)
-          if (loading instanceof Promise) loading.catch(() => {})
-          whole.push({ rows, loading })
-        } else {
-          yield* fetcher.fetch(stored, offsets, column => {
-            own[to] = ownRows(column)
-          })
-        }
-      }
-      // Finish one part before the next, so that the columns of all parts are never in memory together.
-      for (const { rows, loading } of whole) {
+    let loads: { readonly rows: MissingRows; readonly loading: MaybePromise<LoadedColumn> }[] = []
+    let bytes = 0
+    function* loaded(): Task<void> {
+      for (const { rows, loading } of loads) {
         const { column } = yield* wait(loading)
-        own[rows.to] = ownRows(takeColumn(column, rows.offsets))
+        rows.own[rows.to] = ownRows(takeColumn(column, rows.offsets))
         if (pacer.due()) yield pacer.pause()
       }
+      loads = []
+      bytes = 0
     }
+    for (const rows of missing) {
+      const { own, to, part, field, offsets } = rows
+      const stored = yield* this.#storedRows(rows, patience)
+      if (stored !== null) {
+        yield* fetcher.fetch(stored, offsets, column => {
+          own[to] = ownRows(column)
+        })
+        continue
+      }
+      // Limit the columns that are in memory together.
+      bytes += this.storedBytes(part, [field])
+      if (bytes > loadedTogether) yield* loaded()
+      const loading = this.column(part, field, pacer.signal)
+      if (loading instanceof Promise) loading.catch(() => {})
+      loads.push({ rows, loading })
+    }
+    // Blocks and columns are read at the same time.
     yield* fetcher.finish()
+    yield* loaded()
   }
 
   /** Start reading the footer of the file that contains a column. */
@@ -650,6 +660,27 @@ export class TableReader {
       }
     }
     return found
+  }
+
+  /**
+   * Read all checksums of the blocks of a part's columns, for those columns whose checksums have at most `most` bytes.
+   */
+  async readChecksums(part: Part, most: number): Promise<void> {
+    for (const file of part.fragment.files) {
+      if ('slot' in file) continue
+      const layout = await this.#footer(file)
+      for (const range of layout.batches[part.batch]?.columns ?? [])
+        await this.#source.checksums.load(this.#path(file.file), layout, range, most)
+    }
+  }
+
+  /**
+   * Return a reader of the vectors that a segment of a vector index has beside its lists. `path`: the file of the segment.
+   */
+  besideReader(path: string, beside: VectorsBeside, pacer: Pacer): BesideReader {
+    return new BesideReader(this.#source, path, beside, pacer, loading =>
+      this.#arrived(loading, pacer.signal),
+    )
   }
 
   /** Return the live rows of a part, as offsets in the part. Return null if all rows are live. */

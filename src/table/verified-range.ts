@@ -6,7 +6,7 @@ import type { BlobStore } from '../storage/blob-store.js'
 /** Bytes of the first read from the end of a file. Most footers are shorter, so one read is enough. */
 const tailGuess = 64 * 1024
 /** Bytes of a piece. Ranges are read and checked piece by piece, so that no step blocks the event loop for long. */
-const pieceBytes = 4 * 1024 * 1024
+export const pieceBytes = 4 * 1024 * 1024
 /** Number of pieces that are read ahead while one piece is checked. Two reads in parallel keep two cores busy. */
 const readAhead = 2
 

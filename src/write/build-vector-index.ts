@@ -1,6 +1,7 @@
 /** Builds segments of vector indexes, or adds rows to an existing segment (STORAGE S12). */
 import { assert } from '../errors.js'
 import { type BaseSegment, buildSegment, maxSegmentRows } from '../indexes/vector/build.js'
+import type { VectorInput } from '../indexes/vector/input.js'
 import type { VectorSpec } from '../indexes/vector/kind.js'
 import type { SegmentHead } from '../indexes/vector/segment-head.js'
 import { type FieldNode, findFieldById, typeOf } from '../manifest/field-node.js'
@@ -70,7 +71,7 @@ export async function buildVectorSegments(
     const stored = await storeSegment(
       await buildSegment(
         spec,
-        vectorInput(reader, chain, list, first, pacer),
+        { ...vectorInput(reader, chain, list, first, pacer), ...besideIn(target) },
         base === null ? null : await opened(base.segment, target),
         pacer,
         (rows, phase) => progress(done + rows, phase),
@@ -86,6 +87,17 @@ export async function buildVectorSegments(
     before += rows
   }
   return segments
+}
+
+/** Bytes of vectors that a build sorts by partition at the same time. */
+const besideBytes = 512 * 1024 * 1024
+
+/**
+ * Return whether a segment has the vectors of its rows. It has them in object storage, where a search reads them with few
+ * requests. On a local disk, a search reads its candidates from the column as fast.
+ */
+function besideIn({ store }: StageTarget): Pick<VectorInput, 'chunkBytes'> {
+  return store.replace === undefined ? {} : { chunkBytes: besideBytes }
 }
 
 /** The rows of a column of lists of vectors. */

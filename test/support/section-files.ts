@@ -34,5 +34,10 @@ export function opened(bytes: Uint8Array, crc: number): SectionFile {
           throw corrupted('a part of a section was changed')
       }
     },
+    async *pieces({ start, bytes: length, crc }) {
+      const all = bytes.subarray(start, start + length)
+      yield all
+      if (crc32(all) !== crc) throw corrupted('a section was changed')
+    },
   }
 }

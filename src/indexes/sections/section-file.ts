@@ -48,16 +48,23 @@ export interface SectionFile {
    * each part. `parts`: at least one, in file order, without overlap. Throws Internal if a checksum differs.
    */
   readParts(section: Section, parts: readonly SectionPart[], target: Uint8Array): Promise<void>
+  /**
+   * Read a section of any size piece by piece. Throws Internal after the last piece if the checksum of the section
+   * differs.
+   */
+  pieces(section: Section): AsyncIterable<Uint8Array>
 }
 
 /**
  * The name and the content of a section to write. If the content is a function, it is called after earlier sections are
  * written.
  */
-interface SectionContent {
+export interface SectionContent {
   readonly name: string
-  readonly bytes: Uint8Array | readonly Uint8Array[] | (() => Promise<Uint8Array>)
+  readonly bytes: SectionBytes | (() => Promise<SectionBytes> | AsyncIterable<Uint8Array>)
 }
+
+type SectionBytes = Uint8Array | readonly Uint8Array[]
 
 /** The bytes of a new file, in order. Call `end` only after all chunks are consumed. */
 export interface SegmentBytes {
@@ -86,7 +93,7 @@ export function sectionFile(head: Json, sections: readonly SectionContent[], pac
       let crc = 0
       let sectionEnd = at
       const bytes = typeof content === 'function' ? await content() : content
-      for (const part of bytes instanceof Uint8Array ? [bytes] : bytes) {
+      for await (const part of bytes instanceof Uint8Array ? [bytes] : bytes) {
         for (let from = 0; from < part.length; from += pieceBytes) {
           const piece = part.subarray(from, from + pieceBytes)
           crc = crc32(piece, crc)

@@ -118,7 +118,7 @@ export async function storedLists(
   const known = survey === null ? guess : { ...guess, ...(await spreadOf(survey, pacer)) }
   const { facts, effort } =
     truth === null ? extendedFacts(base!, guess) : await tuned(built, truth, known, pacer)
-  return listsFile(built, facts, effort, input.ends, pacer)
+  return listsFile(built, facts, effort, { input, base: base?.beside ?? null }, pacer)
 }
 
 /** A slot with its shared memory. */
@@ -228,7 +228,7 @@ async function assignRows(
  * rows by list.
  */
 function copyLists(
-  { counts: before, ordinals, lists, places: old }: StoredLists,
+  { counts: before, listOf }: StoredLists,
   codec: Codec,
   { buffer }: Arena,
   places: ListPlaces,
@@ -237,10 +237,10 @@ function copyLists(
   const numbers = new Uint32Array(buffer, places.ordinals)
   for (const [p, count] of before.entries()) {
     if (count === 0) continue
-    const from = lists.subarray(old.listAt[p]!, old.listAt[p]! + codec.listBytes(count))
+    const { codes, ordinals } = listOf(p)
     const to = new Uint8Array(buffer, places.lists + places.listAt[p]!, codec.listBytes(counts[p]!))
-    codec.copy(from, 0, to, 0, count)
-    numbers.set(ordinals.subarray(old.rowAt[p]!, old.rowAt[p]! + count), places.rowAt[p]!)
+    codec.copy(codes, 0, to, 0, count)
+    numbers.set(ordinals, places.rowAt[p]!)
   }
   return before
 }
@@ -312,7 +312,17 @@ async function tuned(
   const segments = new Map(
     factors.map(factor => {
       const effort = { candidates: 1, factor }
-      const parts = { rows, space: inner, codec, lists, partitions, apart, facts: everything, effort }
+      const parts = {
+        rows,
+        space: inner,
+        codec,
+        lists,
+        partitions,
+        apart,
+        facts: everything,
+        effort,
+        beside: null,
+      }
       return [factor, new ListSegment(parts)]
     }),
   )

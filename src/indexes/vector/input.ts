@@ -27,6 +27,11 @@ export interface VectorInput {
    */
   readonly ends?: Uint32Array | undefined
   /**
+   * Store also the vectors of the rows in the segment (beside-vectors.ts), with at most this many bytes of them in memory.
+   * Undefined: do not store them.
+   */
+  readonly chunkBytes?: number | undefined
+  /**
    * Iterate over all rows in the order of their ordinals, in pieces of at most a few thousand rows. Each call starts at
    * the first row.
    */

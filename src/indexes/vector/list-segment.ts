@@ -12,6 +12,7 @@ import type { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { type MaybePromise, runTask, type Task } from '../../primitives/task.js'
 import { withApart } from './apart.js'
+import { apartIn, type BesideVectors } from './beside-vectors.js'
 import { candidatesFor } from './calibrate.js'
 import type { Codec } from './codec.js'
 import { candidatesMax, type Scratch } from './list-places.js'
@@ -26,7 +27,7 @@ import {
   usualFactors,
   watchedRows,
 } from './saturation.js'
-import type { Candidates, Ending, Probe, SegmentFacts, VectorIndexSegment } from './segment.js'
+import type { Candidates, Ending, Probe, SegmentFacts, VectorIndexSegment, VectorsBeside } from './segment.js'
 import { type Laid, laidIn } from './segment-memory.js'
 import { placeQuery, type Space } from './space.js'
 
@@ -145,6 +146,8 @@ interface ListSegmentParts {
   readonly apart: Uint32Array
   readonly facts: SegmentFacts
   readonly effort: ListEffort
+  /** The vectors of the rows. Null: the file does not have them. */
+  readonly beside: BesideVectors | null
 }
 
 /** An opened segment of lists. */
@@ -152,6 +155,7 @@ export class ListSegment implements VectorIndexSegment {
   readonly rows: number
   readonly bytes: number
   readonly facts: SegmentFacts
+  readonly beside?: VectorsBeside
   readonly #space: Space
   readonly #codec: Codec
   readonly #arena: Arena
@@ -165,7 +169,7 @@ export class ListSegment implements VectorIndexSegment {
   readonly #placed: number
   readonly #laid: Laid
 
-  constructor({ rows, space, codec, lists, partitions, apart, facts, effort }: ListSegmentParts) {
+  constructor({ rows, space, codec, lists, partitions, apart, facts, effort, beside }: ListSegmentParts) {
     const { centroids, counts } = partitions
     this.rows = rows
     this.facts = facts
@@ -181,7 +185,13 @@ export class ListSegment implements VectorIndexSegment {
     this.#effort = effort
     this.#laid = laidIn(lists.arena.buffer)
     this.#placed = counts.reduce((sum, count) => sum + count, 0)
-    this.bytes = lists.bytes + this.#centroids.byteLength + apart.byteLength
+    this.bytes = lists.bytes + this.#centroids.byteLength + apart.byteLength + (beside?.bytes ?? 0)
+    if (beside === null) return
+    const { kind, dim, block, chunks, sumsStart } = beside
+    const placesOf: VectorsBeside['placesOf'] = (ordinals, partitionOf) =>
+      beside.placesOf(ordinals, partitionOf, lists, apart)
+    const stretchesOf: VectorsBeside['stretchesOf'] = partition => beside.stretchesOf(partition)
+    this.beside = { kind, dim, block, chunks, sumsStart, placesOf, stretchesOf }
   }
 
   candidatesFor(k: number): number {
@@ -208,16 +218,21 @@ export class ListSegment implements VectorIndexSegment {
     if (placed !== null && !isLimited && this.#codec.canTell?.(placed) === false) {
       return { ordinals: new Uint32Array(0), partitions: 0, measured: 0, ended: 'unsettled' }
     }
-    const found =
+    const found: Candidates =
       placed === null
         ? {
             ordinals: yield* this.#firstRows(count, allowed, pacer),
             partitions: 0,
             measured: 0,
-            ended: 'saturated' as const,
+            ended: 'saturated',
           }
         : yield* this.#scan(placed, probe, pacer)
-    return { ...found, ordinals: withApart(found.ordinals, this.#apart, count, allowed) }
+    const ordinals = withApart(found.ordinals, this.#apart, count, allowed)
+    const { partitionOf } = found
+    if (partitionOf === undefined || ordinals === found.ordinals) return { ...found, ordinals }
+    const all = new Uint32Array(ordinals.length).fill(apartIn(this.#counts.length))
+    all.set(partitionOf, ordinals.length - partitionOf.length)
+    return { ...found, ordinals, partitionOf: all }
   }
 
   /**
@@ -274,6 +289,7 @@ export class ListSegment implements VectorIndexSegment {
         ready = batch.end
         const coming = view.bring(batch.partitions)
         if (coming !== null) {
+          probe.onRead?.(batch.partitions)
           found = closeNearest(this.#arena)
           view.keep(found.ordinals)
           yield orAborted(coming, pacer.signal)
@@ -295,9 +311,10 @@ export class ListSegment implements VectorIndexSegment {
       this.#openHeap(kept, allowed)
       this.#offer(found)
     }
-    const { ordinals } = closeNearest(this.#arena)
+    const ordinals = closeNearest(this.#arena).ordinals.subarray(0, Math.max(count, 1))
     const { scanned, measured, ended } = scan
-    return { ordinals: ordinals.subarray(0, Math.max(count, 1)), partitions: scanned, measured, ended }
+    const partitionOf = this.beside === undefined ? {} : { partitionOf: view.partitionsOf(ordinals) }
+    return { ordinals, ...partitionOf, partitions: scanned, measured, ended }
   }
 
   #limitsOf(kept: number, mayKeepMore: boolean, { k, allowed, passing, effort }: Probe): ScanLimits {

@@ -9,6 +9,7 @@
 import type { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { MaybePromise } from '../../primitives/task.js'
+import type { BesidePlaces, BesideStretch, BesideVectors } from './beside-vectors.js'
 import type { Blur } from './saturation.js'
 
 /**
@@ -41,6 +42,8 @@ export interface Probe {
   /** Number of rows in `allowed`. If `allowed` is null: number of rows with a vector. */
   readonly passing: number
   readonly effort: Effort
+  /** Called when lists are read from the file: the first time with the partitions that the search visits first. */
+  readonly onRead?: ((partitions: Uint32Array) => void) | undefined
 }
 
 /**
@@ -60,6 +63,8 @@ export interface Candidates {
    * than requested.
    */
   readonly ordinals: Uint32Array
+  /** If the segment has the vectors of all candidates: by rank, the partition of the candidate. */
+  readonly partitionOf?: Uint32Array
   /** Number of partitions searched. */
   readonly partitions: number
   /** Number of rows whose distance the search computed, exactly or approximately. */
@@ -118,6 +123,14 @@ export interface SegmentFacts {
   readonly rowBytes: number
 }
 
+/** The vectors of the rows of a segment that its file also has (beside-vectors.ts). */
+export interface VectorsBeside
+  extends Pick<BesideVectors, 'kind' | 'dim' | 'block' | 'chunks' | 'sumsStart'> {
+  /** Return the places of candidates. `partitions`: the partition of each candidate. */
+  placesOf(ordinals: Uint32Array, partitions: Uint32Array): MaybePromise<BesidePlaces>
+  stretchesOf(partition: number): readonly BesideStretch[]
+}
+
 /** An opened segment. */
 export interface VectorIndexSegment {
   /** Number of rows. */
@@ -127,6 +140,8 @@ export interface VectorIndexSegment {
   readonly facts: SegmentFacts
   /** If rows hold lists of vectors: the inner segment, whose rows are the single vectors. */
   readonly vectors?: VectorIndexSegment
+  /** Absent: the file has no vectors. */
+  readonly beside?: VectorsBeside
   /** Return the number of candidates that a query for `k` rows requests and measures first. */
   candidatesFor(k: number): number
   /**

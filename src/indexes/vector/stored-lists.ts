@@ -15,17 +15,19 @@ import {
   sectionOf,
 } from '../sections/section-file.js'
 import { ArenaLists } from './arena-lists.js'
+import { apartIn, type BesideHead, type BesideRows, BesideVectors, besideSections } from './beside-vectors.js'
 import type { Codec, CodecName } from './codec.js'
 import { openCodec } from './codecs/all.js'
 import { FramedLists } from './framed-lists.js'
 import { framePlaces, type ListPlaces, listPlaces, storedBytes } from './list-places.js'
-import { ListReader, sumsOf } from './list-reader.js'
+import { ListReader, ordinalBytes, sumsOf } from './list-reader.js'
 import { type ListEffort, ListSegment } from './list-segment.js'
 import type { Lists } from './lists.js'
 import type { SegmentFacts } from './segment.js'
 import { partsOfLists, type SegmentHead } from './segment-head.js'
 import type { SegmentMemory } from './segment-memory.js'
 import type { Space } from './space.js'
+import type { StoredList } from './stored-list.js'
 
 /** The parameters of a segment of lists. They determine the partition and the code of each row. */
 export interface ListPlan {
@@ -39,18 +41,21 @@ export interface ListPlan {
 export interface StoredLists {
   readonly plan: ListPlan
   readonly counts: Uint32Array
-  readonly ordinals: Uint32Array
-  readonly lists: Uint8Array
-  readonly places: ListPlaces
+  /** Returns the list of a partition. */
+  readonly listOf: (partition: number) => StoredList
   readonly apart: Uint32Array
   readonly facts: SegmentFacts
   readonly effort: ListEffort
+  /** The vectors of the rows. Null: the file does not have them. */
+  readonly beside: BesideVectors | null
 }
 
 interface ListsHead extends SegmentHead {
   readonly shape: 'lists'
   readonly codec: CodecName
   readonly effort: ListEffort
+  /** Absent: the file does not have the vectors of its rows. */
+  readonly beside?: BesideHead
 }
 
 /** Newly built lists, in the memory of an arena. */
@@ -64,33 +69,63 @@ export interface BuiltLists {
   readonly apart: Uint32Array
 }
 
+/** Zeros that fill a list up to a multiple of 64 bytes. */
+const padding = new Uint8Array(64)
+
 /**
- * Return the bytes of the file of built lists. `ends`: if table rows hold lists of vectors, the end of each row's
- * vectors.
+ * Return the bytes of the file of built lists. `base`: the vectors of the segment that was extended. Null: the segment is
+ * new, or does not have them.
  */
 export function listsFile(
   { plan, rows, arena: { buffer }, places, counts, apart }: BuiltLists,
   facts: SegmentFacts,
   effort: ListEffort,
-  ends: Uint32Array | undefined,
+  { input, base }: Pick<BesideRows, 'input' | 'base'>,
   pacer: Pacer,
 ): SegmentBytes {
   const { space, codecName, codec, centroids } = plan
-  const more = partsOfLists(ends)
+  const more = partsOfLists(input.ends)
   const codesOf = (p: number) =>
     new Uint8Array(buffer, places.lists + places.listAt[p]!, storedBytes(codec, counts[p]!))
   const ordinalsOf = (p: number) =>
-    new Uint8Array(buffer, places.ordinals + 4 * places.rowAt[p]!, 4 * counts[p]!)
-  const head: ListsHead = { shape: 'lists', codec: codecName, rows, ...more.head, space, facts, effort }
+    new Uint32Array(buffer, places.ordinals + 4 * places.rowAt[p]!, counts[p]!)
+  const bytesOfList = (p: number) => {
+    const ordinals = ordinalsOf(p)
+    return [
+      codesOf(p),
+      bytesOf(ordinals),
+      padding.subarray(0, ordinalBytes(counts[p]!) - ordinals.byteLength),
+    ]
+  }
+  const ordinalsIn = (p: number) => (p === apartIn(counts.length) ? apart : ordinalsOf(p))
+  const { chunkBytes } = input
+  const isBeside = chunkBytes !== undefined && codecName !== 'flat' && codecName !== 'bits' && !input.ends
+  const isOfBase = input.first === 0 || base?.kind === input.kind
+  const beside =
+    isBeside && isOfBase
+      ? besideSections(
+          { input, chunkBytes, partitions: counts.length + 1, ordinalsOf: ordinalsIn, base },
+          pacer,
+        )
+      : null
+  const head: ListsHead = {
+    shape: 'lists',
+    codec: codecName,
+    rows,
+    ...more.head,
+    space,
+    facts,
+    effort,
+    ...(beside !== null && { beside: beside.head }),
+  }
   const sections = [
     { name: 'codec', bytes: codec.parameters },
     { name: 'centroids', bytes: bytesOf(centroids.values) },
     { name: 'counts', bytes: bytesOf(counts) },
     { name: 'apart', bytes: bytesOf(apart) },
-    { name: 'ordinals', bytes: new Uint8Array(buffer, places.ordinals, 4 * placedRows(counts)) },
-    { name: 'ordinalSums', bytes: () => sumsOf(counts.length, ordinalsOf, pacer) },
-    { name: 'lists', bytes: new Uint8Array(buffer, places.lists, places.listsBytes) },
-    { name: 'listSums', bytes: () => sumsOf(counts.length, codesOf, pacer) },
+    { name: 'lists', bytes: Array.from(counts.keys(), bytesOfList).flat() },
+    { name: 'listSums', bytes: () => sumsOf(counts.length, bytesOfList, pacer) },
+    ...(beside?.sections ?? []),
     ...more.sections,
   ]
   return sectionFile(head as unknown as Json, sections, pacer)
@@ -98,23 +133,18 @@ export function listsFile(
 
 /** Read a whole segment. Throws Internal if the file is damaged. */
 export async function readLists(file: SectionFile): Promise<StoredLists> {
-  const { plan, reader, apart, facts, effort, rows } = await readPlan(file)
-  const { counts } = reader
-  const places = listPlaces(plan.codec, counts, rows)
-  const lists = new Uint8Array(places.listsBytes)
-  await file.readInto(sectionOf(file, 'lists', lists.length), lists)
-  const ordinals = await numbersOf(file, 'ordinals', placedRows(counts))
-  return { plan, counts, ordinals, lists, places, apart, facts, effort }
+  const { plan, reader, apart, facts, effort, beside } = await readPlan(file)
+  return { plan, counts: reader.counts, listOf: await reader.readAll(), apart, facts, effort, beside }
 }
 
 /** Open a segment for searches, without reading its lists. Throws Internal if the file is damaged. */
 export async function openLists(file: SectionFile, memory: SegmentMemory): Promise<ListSegment> {
-  const { plan, reader, apart, facts, effort, rows } = await readPlan(file)
+  const { plan, reader, apart, facts, effort, beside, rows } = await readPlan(file)
   const { space, codec, centroids } = plan
   const { counts } = reader
   const lists = await listsIn(memory, codec, reader, rows)
   const partitions = { centroids: centroids.values, counts }
-  return new ListSegment({ rows, space, codec, lists, partitions, apart, facts, effort })
+  return new ListSegment({ rows, space, codec, lists, partitions, apart, facts, effort, beside })
 }
 
 /** Return an object that reads the lists of a file when a search needs them. */
@@ -141,23 +171,25 @@ export async function checkedParts(file: SectionFile): Promise<ReadonlyMap<Secti
   return shape === 'lists' ? (await readPlan(file)).reader.parts() : new Map()
 }
 
-type Plan = Pick<StoredLists, 'plan' | 'apart' | 'facts' | 'effort'> & {
+type Plan = Pick<StoredLists, 'plan' | 'apart' | 'facts' | 'effort' | 'beside'> & {
   readonly rows: number
   readonly reader: ListReader
 }
 
 /** Read everything except the lists. Throws Internal if the file is damaged. */
 async function readPlan(file: SectionFile): Promise<Plan> {
-  const { codec: codecName, rows, facts, effort, space } = file.footer.head as unknown as ListsHead
+  const { codec: codecName, rows, facts, effort, space, ...head } = file.footer.head as unknown as ListsHead
   const { partitions } = facts
   const { innerDim } = space
-  const [counts, apart, codes, ordinals, parameters, values] = await Promise.all([
+  const hasOrdinals = file.footer.sections.some(({ name }) => name === 'ordinals')
+  const [counts, apart, lists, ordinals, parameters, values, beside] = await Promise.all([
     numbersOf(file, 'counts', partitions),
     numbersOf(file, 'apart'),
     numbersOf(file, 'listSums', partitions),
-    numbersOf(file, 'ordinalSums', partitions),
+    hasOrdinals ? numbersOf(file, 'ordinalSums', partitions) : null,
     bytesIn(file, sectionOf(file, 'codec')),
     bytesIn(file, sectionOf(file, 'centroids', 4 * partitions * innerDim)),
+    head.beside === undefined ? null : BesideVectors.open(file, head.beside, space.dim, partitions),
   ])
   if (placedRows(counts) + apart.length !== facts.vectors) {
     throw corrupted(
@@ -166,8 +198,8 @@ async function readPlan(file: SectionFile): Promise<Plan> {
   }
   const codec = openCodec(codecName, innerDim, parameters)
   const centroids = { count: partitions, dim: innerDim, values: new Float32Array(values.buffer) }
-  const reader = new ListReader(file, codec, counts, { codes, ordinals })
-  return { plan: { space, codecName, codec, centroids }, reader, apart, facts, effort, rows }
+  const reader = new ListReader(file, codec, counts, { lists, ordinals })
+  return { plan: { space, codecName, codec, centroids }, reader, apart, facts, effort, beside, rows }
 }
 
 async function bytesIn(file: SectionFile, section: Section): Promise<Uint8Array<ArrayBuffer>> {

@@ -223,7 +223,6 @@ describe.each([
         const segment = await openIn(watching, isFramed ? budgetOf(1 << 20) : ownMemory)
         const { partitions: looked, ended } = await ask(segment, question)
         const read = watching.reads.get('lists') ?? 0
-        expect(watching.reads.get('ordinals') ?? 0).toBe(read)
         if (question.allowed !== null || looked === 0) return
         // Where a search gives up, the lists that it would have needed are there.
         if (ended === 'unsettled') expect(read).toBeGreaterThanOrEqual(looked)
@@ -248,7 +247,7 @@ describe.each([
     }
     const expected = await ask(reference, everything)
     const random = seededRandom(9)
-    for (const name of ['lists', 'ordinals', 'listSums', 'ordinalSums']) {
+    for (const name of ['lists', 'listSums']) {
       const { start, bytes: length } = sections.find(section => section.name === name) as Section
       for (let i = 0; i < 12; i++) {
         const bytes = Buffer.from(file.bytes)
