@@ -32,7 +32,7 @@ const pageSize = 1000
  * A round is over when no further request has come for this long, in milliseconds. It is longer than the computations
  * between requests that do not wait for each other, such as loading code for the first query.
  */
-const quietMs = 60
+const quietMs = 250
 
 export class FarBucket implements Bucket {
   readonly name = 'far://bucket'

@@ -15,6 +15,11 @@ import { asBytes, cellBytes, hasCells, hasOffsets } from './layout.js'
 import type { DataType } from './types.js'
 import type { WireField } from './wire-field.js'
 
+/** Where a file has the checksums of its blocks: the address of their first page. */
+export interface SumsPlace {
+  readonly sums: { readonly start: number }
+}
+
 /** Bytes of a page of checksums, including the page's own checksum. */
 export const pageBytes = 1024
 /** Block checksums per page. */

@@ -166,10 +166,71 @@ function* candidatesOf(source: RowSource, asked: Asked, pacer: Pacer): TaskStrea
   const { from = 0, until = Number.POSITIVE_INFINITY, filter } = asked
   const prepared = yield* preparingFilter(source, filter, asked, pacer)
   const first = from === 0 ? 0 : reader.fragmentAt(from)
+  const isAhead = reader.aheadBytes > 0 && prepared.rest !== null && until === Number.POSITIVE_INFINITY
+  const ahead = isAhead ? new PartsAhead(source, prepared, first, pacer) : null
   for (const fragment of candidateFragments(source, prepared, first, pacer)) {
-    if (fragment instanceof Promise) yield fragment
-    else if (until < Number.POSITIVE_INFINITY && reader.liveBeforeFragment(fragment) >= until) return
-    else yield* candidatesIn(source, fragment, prepared, asked, pacer)
+    if (fragment instanceof Promise) {
+      yield fragment
+      continue
+    }
+    if (until < Number.POSITIVE_INFINITY && reader.liveBeforeFragment(fragment) >= until) return
+    if (ahead !== null) yield* ahead.reach(fragment)
+    yield* candidatesIn(source, fragment, prepared, asked, pacer)
+  }
+}
+
+/** Reads the columns of a filter for the next parts, also of later fragments, where a read takes long. */
+class PartsAhead {
+  readonly #source: RowSource
+  readonly #prepared: PreparedFilter
+  readonly #pacer: Pacer
+  readonly #fragments: TaskStream<Fragment>
+  /** The fragments whose parts are read, or will be read, with the bytes of their columns. */
+  readonly #begun = new Map<Fragment, number>()
+  #bytes = 0
+
+  constructor(source: RowSource, prepared: PreparedFilter, first: number, pacer: Pacer) {
+    this.#source = source
+    this.#prepared = prepared
+    this.#pacer = pacer
+    this.#fragments = candidateFragments(source, prepared, first, pacer)
+  }
+
+  /** Read ahead from `fragment` on. The caller has filtered the fragments before. */
+  *reach(fragment: Fragment): Task<void> {
+    for (const [earlier, bytes] of this.#begun) {
+      if (earlier === fragment) break
+      this.#begun.delete(earlier)
+      this.#bytes -= bytes
+    }
+    while (this.#bytes < this.#source.reader.aheadBytes) {
+      const { done, value } = this.#fragments.next()
+      if (done === true) return
+      if (value instanceof Promise) yield value
+      else {
+        const bytes = yield* this.#prefetched(value)
+        this.#begun.set(value, bytes)
+        this.#bytes += bytes
+      }
+    }
+  }
+
+  /** Start to read the columns of the filter in a fragment. Return their bytes. */
+  *#prefetched(fragment: Fragment): Task<number> {
+    const { reader, difference } = this.#source
+    const left = remainingIn(this.#source, this.#prepared, fragment)
+    // Without these, only some rows are filtered.
+    const isWhole = this.#prepared.probed === null && this.#prepared.named === null && difference === null
+    if (left === null || left === 'none' || !isWhole) return 0
+    let bytes = 0
+    for (const part of yield* wait(reader.partsOf(fragment, this.#pacer.signal))) {
+      const stretches = yield* storedStretches(this.#source, left, part, this.#pacer)
+      if (stretches?.runs.length === 0) continue
+      if (stretches !== null && this.#source.isFetched(part, stretches.rows, left.columns)) continue
+      bytes += this.#source.prefetch(part, left.columns)
+      if (this.#bytes + bytes >= reader.aheadBytes) break
+    }
+    return bytes
   }
 }
 

@@ -179,13 +179,13 @@ export class RowSource {
     return this.#fields.get(name)
   }
 
-  /** Start to load columns of a part that a later call will read. `names`: the columns. */
-  prefetch(part: Part, names: readonly string[]): void {
-    const fields = [...new Set(names)].map(name => this.#fields.get(name))
-    this.reader.prefetch(
-      part,
-      fields.filter(field => field !== undefined),
-    )
+  /** Start to load columns of a part that a later call will read. `names`: the columns. Return the bytes of the columns. */
+  prefetch(part: Part, names: readonly string[]): number {
+    const fields = [...new Set(names)]
+      .map(name => this.#fields.get(name))
+      .filter(field => field !== undefined)
+    this.reader.prefetch(part, fields)
+    return this.reader.storedBytes(part, fields)
   }
 
   /**

@@ -93,14 +93,12 @@ export class Recorder {
     return this.pieces.reduce((sum, { bytes }) => sum + bytes.length, 0)
   }
 
-  /** Record the reads of `work`. If they are too long, ends the work and forgets its reads. */
+  /** Record the reads of `work`. A read that is too long ends the work. The reads before it, such as a footer, are kept. */
   async record(work: () => unknown): Promise<void> {
-    const before = this.pieces.length
     try {
       await work()
     } catch (error) {
       if (!(error instanceof TooLong)) throw error
-      for (const { bytes } of this.pieces.splice(before)) this.#left += bytes.length
     }
   }
 

@@ -6,7 +6,7 @@
  * The number of a block is the number of its checksum in the file. Checksum pages, and columns that are not cut into
  * blocks, have a negative number (`numberAt`).
  */
-import { checkPage, pageBytes, sumAt, sumsPerPage } from '../arrow/block-sums.js'
+import { checkPage, pageBytes, type SumsPlace, sumAt, sumsPerPage } from '../arrow/block-sums.js'
 import { type ColumnRange, firstSumsOf } from '../arrow/file-layout.js'
 import type { BufferBytes } from '../arrow/gather-rows.js'
 import { assert, corrupted } from '../errors.js'
@@ -23,11 +23,6 @@ const readBytes = 64 * 1024
 
 /** Bytes to check before asking the time slicer whether to yield. Checking them takes less than a millisecond. */
 const checkedBytes = 256 * 1024
-
-/** Where a file has the checksums of its blocks: the address of their first page. */
-export interface SumsPlace {
-  readonly sums: { readonly start: number }
-}
 
 /** A column from which blocks are read. */
 interface BlockColumn {

@@ -2,12 +2,19 @@
  * Caches the checksum pages of whole columns, so that reading blocks of these columns needs no page reads. When reading
  * single pages of a column has cost more than reading all its pages, the cache loads all its pages together.
  */
-import { checkPage, countBlocks, pageBytes, pagesFor, sumAt, sumsPerPage } from '../arrow/block-sums.js'
+import {
+  checkPage,
+  countBlocks,
+  pageBytes,
+  pagesFor,
+  type SumsPlace,
+  sumAt,
+  sumsPerPage,
+} from '../arrow/block-sums.js'
 import type { ColumnRange } from '../arrow/file-layout.js'
 import type { Memory, Partition } from '../primitives/memory.js'
 import type { MaybePromise } from '../primitives/task.js'
 import type { BlobStore } from '../storage/blob-store.js'
-import type { SumsPlace } from './block-reader.js'
 import { readCost } from './read-cost.js'
 
 /** The checksum pages of a column, which are consecutive in the file. */

@@ -3,6 +3,7 @@
  * requested columns and files in parallel. Strings and lists need several rounds, because the addresses of their values
  * are known only after their offsets are read.
  */
+import type { SumsPlace } from '../arrow/block-sums.js'
 import type { Column } from '../arrow/column.js'
 import { ColumnTooLarge } from '../arrow/column-too-large.js'
 import { concatColumns } from '../arrow/concat.js'
@@ -11,7 +12,7 @@ import { type Gathering, gatherRows } from '../arrow/gather-rows.js'
 import type { Field } from '../arrow/types.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { type Task, wait } from '../primitives/task.js'
-import { BlockReader, type SumsPlace } from './block-reader.js'
+import { BlockReader } from './block-reader.js'
 import { readDictionaries } from './data-file.js'
 import { readCost } from './read-cost.js'
 import type { TableSource } from './table-source.js'

@@ -276,6 +276,8 @@ class StoredSegment implements SegmentFile {
   readonly #width: number
   /** Cache keys by batch and column. Keys are kept, because JavaScript hashes a string object only once. */
   readonly #keys: string[] = []
+  /** By column: settles when the reads that `expect` began have ended. */
+  readonly #expected = new Map<number, Promise<unknown>>()
 
   constructor(source: TableSource, reading: ReadVersion, path: string, layout: FileLayout, patience: number) {
     this.#source = source
@@ -308,11 +310,40 @@ class StoredSegment implements SegmentFile {
     for (const { batch } of runs) {
       const there = columns.peek(this.#keyOf(batch, column))
       if (there === undefined) {
-        return arrived(this.#reading, runTask(this.#fetched(found, runs, column, pacer)), pacer.signal)
+        const expected = this.#expected.get(column)
+        const fetching =
+          expected === undefined
+            ? this.#fetched(found, runs, column, pacer)
+            : this.#fetchedAfter(expected, runs, column, pacer)
+        return arrived(this.#reading, runTask(fetching), pacer.signal)
       }
       found.push({ column: there.column, from: 0 })
     }
     return found
+  }
+
+  expect(runs: readonly RowRun[], column: number, pacer: Pacer): void {
+    // On a disk, a needless read takes longer than a wait for the read before it.
+    if (this.#source.store.replace === undefined) return
+    const reading = runTask(this.#fetched([], runs, column, pacer))
+    if (!(reading instanceof Promise)) return
+    // The read of a caller reports the error.
+    const ended: Promise<unknown> = Promise.all([this.#expected.get(column), reading]).catch(() => {})
+    this.#expected.set(column, ended)
+    ended.then(() => {
+      if (this.#expected.get(column) === ended) this.#expected.delete(column)
+    })
+  }
+
+  /** Read runs as `rows` does, after the running reads that `expect` began. */
+  *#fetchedAfter(
+    expected: Promise<unknown>,
+    runs: readonly RowRun[],
+    column: number,
+    pacer: Pacer,
+  ): Task<readonly ColumnRows[]> {
+    yield expected
+    return yield* this.#fetched([], runs, column, pacer)
   }
 
   /**

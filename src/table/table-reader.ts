@@ -137,6 +137,12 @@ const fewRows = 128 * 1024
 /** The definition of the object that `TableReader.noIndex` returns. */
 const everyRow = {}
 
+/**
+ * Maximum bytes of columns that a scan in object storage reads ahead. About as many bytes arrive in the time in which the
+ * scan would wait for a few reads, one after the other.
+ */
+const aheadMax = 32 * 1024 * 1024
+
 /** Maximum bytes of columns that are loaded at the same time to read some of their rows. */
 const loadedTogether = 16 * 1024 * 1024
 
@@ -185,6 +191,15 @@ export class TableReader {
   /** The text analyzers of this process. */
   get analyzers(): Analyzers {
     return this.#source.analyzers
+  }
+
+  /**
+   * Maximum bytes of columns that a scan reads ahead. 0 if a read takes little time, unlike in object storage, or if the
+   * cache is small.
+   */
+  get aheadBytes(): number {
+    const { store, memory } = this.#source
+    return store.replace !== undefined && memory.canHold(4 * aheadMax) ? aheadMax : 0
   }
 
   get schema(): TableSchema {

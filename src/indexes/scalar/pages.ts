@@ -48,6 +48,7 @@ interface Stride {
 export class Pages {
   readonly #file: SegmentFile
   readonly #stridesPerPage: number
+  readonly #entryColumn: number | null
   /** Number of strides. The directory has one row per stride. */
   readonly strides: number
   /** Number of pages of values. The pages of nulls follow. */
@@ -59,10 +60,12 @@ export class Pages {
 
   /**
    * `stridesPerPage`: number of strides in each page of values except the last. If it is 1, the directory has no column
-   * of start entries. Throws Internal if the batch sizes of the file do not fit a segment.
+   * of start entries. `entryColumn`: the column of which callers read the rows of the values that they find. Null: none.
+   * Throws Internal if the batch sizes of the file do not fit a segment.
    */
-  constructor(file: SegmentFile, stridesPerPage = 1) {
+  constructor(file: SegmentFile, stridesPerPage = 1, entryColumn: number | null = null) {
     this.#file = file
+    this.#entryColumn = entryColumn
     this.#stridesPerPage = stridesPerPage
     const pages = file.batchRows.length - 1
     const strides = file.batchRows[pages]
@@ -135,6 +138,7 @@ export class Pages {
   /** Read several strides together. */
   *#strides(directory: Directory, numbers: readonly number[], pacer: Pacer): Task<readonly Stride[]> {
     const runs = numbers.map(number => this.#runOf(directory, number))
+    if (this.#entryColumn !== null) this.#file.expect?.(runs, this.#entryColumn, pacer)
     const rows = yield* wait(this.rows(runs, 0, pacer))
     return rows.map(({ column, from }, i) => ({
       column,

@@ -20,6 +20,8 @@ export interface SegmentFile {
   peek(batch: number, column: number): Column | undefined
   /** Read several runs of rows of a column together. The result has, for each run, at least the requested rows. */
   rows(runs: readonly RowRun[], column: number, pacer: Pacer): MaybePromise<readonly ColumnRows[]>
+  /** Start to read rows that `rows` will probably read next, where a read takes long. Absent: reads are fast. */
+  expect?(runs: readonly RowRun[], column: number, pacer: Pacer): void
 }
 
 /** The rows `from` to `to - 1` of a record batch. */

@@ -13,6 +13,9 @@ import type { ScalarProbe } from './probe.js'
 import type { RowRun, ScalarSegment, SegmentFile } from './segment.js'
 import { nullsPerPage, ordinalAt, ordinalBytes, strideRows, stridesPerPage } from './segment-schema.js'
 
+/** The column of a page that has the ordinals. */
+const ordinalColumn = 1
+
 /** An opened BTREE segment. */
 export class SortedSegment implements ScalarSegment {
   readonly rows: number
@@ -25,7 +28,7 @@ export class SortedSegment implements ScalarSegment {
 
   constructor(rows: number, file: SegmentFile) {
     this.rows = rows
-    this.#pages = new Pages(file, stridesPerPage)
+    this.#pages = new Pages(file, stridesPerPage, ordinalColumn)
     const { entries, values, strides, count } = this.#pages
     if (entries !== rows) throw damaged(`has ${entries} ordinals for ${rows} rows`)
     if (values > strideRows * strides) throw damaged(`has ${strides} strides for ${values} values`)
@@ -54,7 +57,7 @@ export class SortedSegment implements ScalarSegment {
     if (run === null || run.to - run.from > most) return false
     for (let entry = run.from; entry < run.to; entry++) {
       const { page, start } = this.#pages.pageOf(entry)
-      const column = this.#pages.peek(page, 1)
+      const column = this.#pages.peek(page, ordinalColumn)
       if (column === undefined) return false
       const ordinal = ordinalAt(column.values as Uint8Array, entry - start)
       if (ordinal >= this.rows) throw this.#invalidOrdinal(ordinal)
@@ -113,7 +116,7 @@ export class SortedSegment implements ScalarSegment {
     const numbers = new Uint32Array(count)
     let at = 0
     for (const pieces of this.#pieces(runs)) {
-      const rows = yield* wait(this.#pages.rows(pieces, 1, pacer))
+      const rows = yield* wait(this.#pages.rows(pieces, ordinalColumn, pacer))
       for (const [i, { column, from }] of rows.entries()) {
         const piece = pieces[i]!
         copyOrdinals(column.values as Uint8Array, piece.from - from, piece.to - from, numbers, at)
@@ -128,7 +131,7 @@ export class SortedSegment implements ScalarSegment {
   *#bits(runs: readonly Run[], pacer: Pacer): Task<Bitset> {
     const bits = new Bitset(this.rows)
     for (const pieces of this.#pieces(runs)) {
-      const rows = yield* wait(this.#pages.rows(pieces, 1, pacer))
+      const rows = yield* wait(this.#pages.rows(pieces, ordinalColumn, pacer))
       for (const [i, { column, from }] of rows.entries()) {
         const piece = pieces[i]!
         const ordinals = column.values as Uint8Array

@@ -28,7 +28,7 @@ export interface BesideHead {
 }
 
 /** The vectors of a chunk: a column of vectors without nulls, as in data files. */
-export interface BesideChunk {
+interface BesideChunk {
   /** Offset in the file. */
   readonly start: number
   readonly rows: number

@@ -5,7 +5,7 @@ import type { Pacer } from '../../primitives/pacer.js'
 import type { Codec } from './codec.js'
 
 /** The offsets of consecutive lists, in a file or in an arena. */
-export interface ListLayout {
+interface ListLayout {
   /** Bytes of all lists, including the padding of each list. */
   readonly listsBytes: number
   /** Offset of each list. */
@@ -57,7 +57,7 @@ export function storedBytes(codec: Codec, count: number): number {
 }
 
 /** Return the offsets of consecutive lists. `counts`: number of rows of each list. */
-export function listLayout(codec: Codec, counts: Uint32Array): ListLayout {
+function listLayout(codec: Codec, counts: Uint32Array): ListLayout {
   const listAt = new Float64Array(counts.length)
   const rowAt = new Uint32Array(counts.length)
   let listsBytes = 0
