@@ -111,6 +111,7 @@ export type {
 export { connect } from './engine/connect.js'
 export { type MovedLog, type MoveLogOptions, moveLog } from './engine/move-log.js'
 export { verify } from './engine/verify.js'
+export { type WorkedJob, type WorkOptions, work, workOnJob } from './engine/work.js'
 export { ErrorCode, type ErrorKind, SheafError, type SourceSpan } from './errors.js'
 export type { CustomTokenizer } from './indexes/text/analysis/analyzer.js'
 export type { HighlightOptions } from './indexes/text/highlight.js'

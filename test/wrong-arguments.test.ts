@@ -236,6 +236,8 @@ const calls: readonly Call[] = [
     connect: [path, options],
     verify: [path, options],
     moveLog: [path, [{ to: 'files' }, 'object']],
+    work: [path, options],
+    workOnJob: [path, name, options],
     tokenize: [['a', 'text', 'blank'], options],
   }),
   ...methods('sql', () => sheaf.sql, { name: [name] }),

@@ -37,6 +37,7 @@ interface ValueTypes {
   log: 'json' | 'text' | 'none'
   logUrl: string
   logTarget: string
+  maintenance: 'here' | 'elsewhere'
 }
 
 /**
@@ -66,6 +67,10 @@ const types: {
   logTarget: [
     'files, or a URL like postgres://user@host/database?root=main',
     text => (text === 'files' || isLogUrl(text) ? text : null),
+  ],
+  maintenance: [
+    'here or elsewhere',
+    text => (['here', 'elsewhere'] as const).find(place => place === text) ?? null,
   ],
 }
 

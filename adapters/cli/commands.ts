@@ -137,6 +137,10 @@ Every user of the machine can read secrets on a command line, so pass them in a 
         type: 'time',
         help: 'time for which old versions without a tag are kept (default 7d)',
       },
+      maintenance: {
+        type: 'maintenance',
+        help: 'elsewhere: no maintenance and no jobs in this process, because sheaf work does them (default here)',
+      },
       log: {
         type: 'log',
         help: 'format of the request log (default text on a terminal, else json)',
@@ -192,6 +196,30 @@ If the command is stopped or fails, run it again: it completes the move.`,
       from: { type: 'logUrl', help: 'URL of the log until now (default: the log is in the files)' },
     },
   },
+  work: {
+    operands: '<directory>',
+    does: 'Works on <directory> for other processes until a signal: builds indexes, fills columns, refreshes views, and runs maintenance.',
+    more: `Any number of workers may work on a root. Their claims are in the log of the root, so no two of them do the same work.
+If a worker dies, another process continues its jobs. SIGTERM, SIGINT or SIGHUP stops the worker, and its jobs are queued again.
+With --job, the command runs one job and ends. If another process runs the job, it runs units of the job that no process has begun.
+Exit codes with --job: 0 the job has succeeded; 1 it has failed or was canceled; 3 another process runs it.`,
+    options: {
+      job: { type: 'text', help: 'id of the only job to run (default: all jobs and all maintenance)' },
+      jobs: { type: 'threads', help: 'jobs that run at the same time, 1 to 64 (default 1)' },
+      'segment-rows': {
+        type: 'count',
+        help: 'rows from which an index build is split into units for several workers (default 1000000)',
+      },
+      'cache-bytes': {
+        type: 'size',
+        help: 'size of the cache (default a quarter of the memory, at most 1GiB)',
+      },
+      'keep-versions': {
+        type: 'time',
+        help: 'time for which old versions without a tag are kept (default 7d)',
+      },
+    },
+  },
   doctor: {
     operands: '<directory>',
     does: 'Checks whether <directory> can store a root: a bucket such as s3://bucket/prefix, or a local directory. Exits with 1 if not.',
@@ -222,6 +250,7 @@ export const valueNames = {
   log: 'json|text|none',
   logUrl: '<url>',
   logTarget: '<url>|files',
+  maintenance: 'here|elsewhere',
 } as const
 
 export interface OptionSpec {

@@ -1,5 +1,5 @@
 /**
- * The program `sheaf`. Exit codes: 0 success, 1 failure, 2 invalid arguments, 128 and the number of the signal if a signal stopped
+ * The program `sheaf`. Exit codes: 0 success, 1 failure, 2 invalid arguments, 3 another process runs the job of `work --job`, 128 and the number of the signal if a signal stopped
  * the command before it finished. Results go to standard output, everything else to standard error.
  */
 import { readFileSync } from 'node:fs'
@@ -13,6 +13,7 @@ import { serveDirectory } from './serve.js'
 import { Stopped } from './stopping.js'
 import { usage, usageOf } from './usage.js'
 import { verifyDirectory } from './verify.js'
+import { workOnDirectory } from './work.js'
 
 async function run(command: Command): Promise<void> {
   switch (command.kind) {
@@ -34,6 +35,8 @@ async function run(command: Command): Promise<void> {
       return compactDirectory(command)
     case 'move-log':
       return moveLogOf(command)
+    case 'work':
+      return workOnDirectory(command)
     case 'doctor':
       return checkDirectory(command)
   }

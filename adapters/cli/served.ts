@@ -42,7 +42,11 @@ export async function openServed(command: Call<'serve'>): Promise<OpenServed> {
 }
 
 function connectOptions(command: Call<'serve'>) {
-  const { readOnly, cacheBytes, cacheDir, cacheDiskBytes, maxStaleness, keepVersions } = command
+  const { readOnly, cacheBytes, cacheDir, cacheDiskBytes, maxStaleness, keepVersions, maintenance } = command
+  const isElsewhere = maintenance === 'elsewhere'
+  if (isElsewhere && keepVersions !== undefined) {
+    throw new Misuse('--keep-versions has no effect with --maintenance elsewhere: pass it to sheaf work')
+  }
   return {
     ...(readOnly !== undefined && { readOnly }),
     ...(cacheBytes !== undefined && { cacheBytes }),
@@ -50,5 +54,6 @@ function connectOptions(command: Call<'serve'>) {
     ...(cacheDiskBytes !== undefined && { cacheDiskBytes }),
     ...(maxStaleness !== undefined && { maxStalenessMs: maxStaleness }),
     ...(keepVersions !== undefined && { maintenance: { keepVersionsMs: keepVersions } }),
+    ...(isElsewhere && { maintenance: 'elsewhere' as const }),
   } satisfies ConnectOptions
 }

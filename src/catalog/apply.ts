@@ -9,13 +9,14 @@ import { packsFeature } from '../commit/packs.js'
 import { movedFeature } from '../commit/slot.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
 import { assert, quote, unsupported } from '../errors.js'
-import { type JobEndedOp, type JobOp, jobAfter } from '../jobs/job-op.js'
+import { type JobEndedOp, type JobOp, jobsAfter, jobUnitsFeature } from '../jobs/job-op.js'
 import { type Change, fragmentsLeaving, movesFeature } from '../manifest/change.js'
 import { versionsPerBase } from '../manifest/layout-base.js'
 import { difference, hasNumber, intersection, lastOf, union } from '../manifest/runs.js'
 import { indexFeatures } from '../manifest/table-index.js'
 import type { RegisterOp, TakenOp, VersionOp } from '../manifest/version.js'
 import { loadState, saveState } from './checkpoint.js'
+import { compactionJob } from './compaction-job.js'
 import { checkCreationSlots } from './creation-slots.js'
 import { buildsAfterChange, buildsAfterJob } from './index-builds.js'
 import {
@@ -41,6 +42,7 @@ import {
   type CatalogState,
   emptyState,
   isUnused,
+  type Job,
   knownChanges,
   type NamespaceNode,
   newNamespace,
@@ -61,6 +63,7 @@ export const catalogMachine: Machine<CatalogState, CatalogOp> = {
     checkpointsFeature,
     uploadsFeature,
     movedFeature,
+    jobUnitsFeature,
     ...indexFeatures,
   ]),
   initial: (genesis: Genesis) => emptyState(genesis.root),
@@ -366,21 +369,27 @@ function applyTxn(state: CatalogState, { id, set, unset }: TxnOp, { ts }: Positi
 
 function applyJob(state: CatalogState, op: JobOp, txn: string, { slot, ts }: Position): CatalogState {
   const id = op.id ?? formatTransactionId(slot, txn)
+  const props = (op.state === 'Queued' ? op.props : undefined) ?? {}
+  const jobs = jobsAfter<Job>(state.jobs, op, id, job => ({ ...job, props }))
   const before = state.jobs.get(id)
-  const after = jobAfter(before, op, id)
-  const props = before?.props ?? (op.state === 'Queued' ? op.props : undefined) ?? {}
+  const after = jobs.get(id)
   const failedBuilds = buildsAfterJob(state.failedBuilds, after ?? before!, op, state.tables)
-  if (after !== null) return { ...state, jobs: state.jobs.set(id, { ...after, props }), failedBuilds }
+  if (after !== undefined || !isNoted(before!)) return { ...state, jobs, failedBuilds }
   const { kind, table } = before!
   const { state: status, reason } = op as JobEndedOp
   const note = {
     status,
-    props,
+    props: before!.props,
     kind,
     ...(table !== null && { table }),
     ...(reason !== undefined && { reason }),
   }
-  return { ...state, jobs: state.jobs.delete(id), notes: state.notes.set(id, note, ts), failedBuilds }
+  return { ...state, jobs, notes: state.notes.set(id, note, ts), failedBuilds }
+}
+
+/** Return whether the outcome of a job is recorded. No caller asked for compactions and units. */
+function isNoted({ kind, of }: Job): boolean {
+  return of === undefined && kind !== compactionJob
 }
 
 // ---- access

@@ -4,7 +4,14 @@
  */
 import type { Json } from '../commit/machine.js'
 import type { IndexKind } from '../indexes/kind.js'
-import { type JobEndedOp, type JobOp, type JobQueuedOp, type OpenJob, queuedOp } from '../jobs/job-op.js'
+import {
+  type JobEndedOp,
+  type JobOp,
+  type JobQueuedOp,
+  jobUnitsFeature,
+  type OpenJob,
+  queuedOp,
+} from '../jobs/job-op.js'
 import { featuresOfKinds, type IndexChange, type TableIndex } from '../manifest/table-index.js'
 import type { PersistentMap } from '../primitives/persistent-map.js'
 
@@ -14,6 +21,11 @@ export const indexJob = 'index'
 /** Return the job kind of index builds that need a tokenizer that the caller registered. */
 export function indexJobOf(tokenizer: string): string {
   return `${indexJob}:${tokenizer}`
+}
+
+/** Return the kind of the units of an index build. `kind`: the kind of the build. */
+export function unitJobOf(kind: string): string {
+  return `${indexJob}-unit${kind.slice(indexJob.length)}`
 }
 
 function isIndexJob(kind: string): boolean {
@@ -56,9 +68,13 @@ export function openBuilds(jobs: PersistentMap<OpenJob>, table: string): readonl
 /** Return the features that readers of open and failed builds must support. */
 export function featuresOfBuilds(jobs: PersistentMap<OpenJob>, failed: FailedBuilds): readonly string[] {
   const kinds: IndexKind[] = []
-  for (const [, job] of jobs) if (isIndexJob(job.kind)) kinds.push(specOf(job).kind)
+  let haveUnits = false
+  for (const [, job] of jobs) {
+    if (isIndexJob(job.kind)) kinds.push(specOf(job).kind)
+    if (job.units !== undefined) haveUnits = true
+  }
   for (const [, builds] of failed) kinds.push(...builds.map(({ spec }) => spec.kind))
-  return featuresOfKinds(kinds)
+  return [...featuresOfKinds(kinds), ...(haveUnits ? [jobUnitsFeature] : [])]
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   array,
   boolean,
   callback,
+  either,
   given,
   integer,
   oneOf,
@@ -86,13 +87,16 @@ export interface ConnectOptions {
    * retried. Default: a warning of the process (`process.emitWarning`).
    */
   readonly onWarning?: (message: string, cause: unknown) => void
-  /** Settings of background maintenance. Only processes that write run maintenance. */
-  readonly maintenance?: MaintenanceSettings
   /**
    * Records a span for each operation and each request to object storage: the result of `openTelemetry` of
    * `sheaf/opentelemetry`. Default: nothing is recorded.
    */
   readonly tracing?: Tracing
+  /**
+   * Settings of background maintenance. Only processes that write run maintenance. `'elsewhere'`: this process does no
+   * work in the background and runs no jobs, because workers do (`work`).
+   */
+  readonly maintenance?: MaintenanceSettings | 'elsewhere'
   /** Called after each completed step of background maintenance. Must not throw. Default: no callback. */
   readonly onMaintenance?: (event: MaintenanceEvent) => void
   /** Data that this engine shares with other engines of the process over the same root. `connectWorker` sets it. */
@@ -119,8 +123,11 @@ export const connectFields = optionFields<ConnectOptions>()({
   int64: oneOf('number', 'bigint'),
   clock: given<Clock>('a Clock', isObject),
   onWarning: callback<(message: string, cause: unknown) => void>(),
-  maintenance: maintenanceShape,
   tracing: given<Tracing>('the result of openTelemetry', value => has(value, 'begin')),
+  maintenance: either<MaintenanceSettings | 'elsewhere'>(
+    { is: value => typeof value === 'string', shape: oneOf('elsewhere') },
+    { is: () => true, shape: maintenanceShape },
+  ),
   onMaintenance: callback<(event: MaintenanceEvent) => void>(),
   sharing: given<Sharing>('what connectWorker makes', isObject),
   signal: signalShape,

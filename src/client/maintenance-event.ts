@@ -1,4 +1,5 @@
 /** Events of background maintenance, for `ConnectOptions.onMaintenance`. */
+import type { TransactionStatus } from '../protocol/transaction-shapes.js'
 
 /** A checkpoint of the catalog was written. A process that opens the root then reads the log from this slot. */
 interface CheckpointWritten {
@@ -65,8 +66,25 @@ interface LogTrimmed {
   readonly slots: number
 }
 
+/** This process has run a job, or a unit of it: an index build, a backfill of columns, or a refresh of a view. */
+interface JobRun {
+  readonly kind: 'job'
+  /** Id of the job. For a unit, the id of the whole job. */
+  readonly job: string
+  /** Name of the kind of job in the log. */
+  readonly type: string
+  /** UUID of the table. Null: none. */
+  readonly table: string | null
+  readonly isUnit: boolean
+  /** State of the whole job after the run. */
+  readonly status: TransactionStatus
+  /** Duration in milliseconds. */
+  readonly ms: number
+}
+
 /** An event of background maintenance: one completed step. */
 export type MaintenanceEvent =
+  | JobRun
   | CheckpointWritten
   | DropEmptied
   | TableCompacted

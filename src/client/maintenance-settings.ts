@@ -48,8 +48,9 @@ export type ResolvedMaintenance = Required<MaintenanceSettings>
 
 const hourMs = 60 * 60 * 1000
 
-/** Apply the defaults. Throws `InvalidInput` if `keepOrphansMs` is infinite. */
-export function resolveMaintenance(settings: MaintenanceSettings): ResolvedMaintenance {
+/** Apply the defaults. `'elsewhere'` has the defaults, too. Throws `InvalidInput` if `keepOrphansMs` is infinite. */
+export function resolveMaintenance(given: MaintenanceSettings | 'elsewhere' = {}): ResolvedMaintenance {
+  const settings = given === 'elsewhere' ? {} : given
   return {
     compact: settings.compact ?? true,
     fragmentBytes: settings.fragmentBytes ?? 256 * 1024 * 1024,

@@ -36,7 +36,7 @@ import { afterTest } from '../storage/tested-store.js'
 import { checkFunctions } from '../write/functions.js'
 import { bindOperations, readsOnly } from './handlers.js'
 import { isInObjectStorage, openObjectStorage } from './object-storage.js'
-import { OpenedRoot } from './opened-root.js'
+import { OpenedRoot, type RootOptions } from './opened-root.js'
 import { takeSnapshot } from './snapshot.js'
 import { tableAt } from './table-at.js'
 import { openingSpan, tracedCall } from './traced-operations.js'
@@ -143,7 +143,16 @@ export function takeLog(log: ExternalLog): void {
   logsInUse.add(log)
 }
 
-async function openRoot(path: string, options: ConnectOptions, clock: Clock) {
+/** How a root is opened by a worker. */
+type WorkerSettings = Pick<RootOptions, 'scope' | 'concurrency' | 'unitRows'>
+
+/** Open a root. `worker`: the settings of a worker; default: the root is opened by a process with callers. */
+export async function openRoot(
+  path: string,
+  options: ConnectOptions,
+  clock: Clock,
+  worker: WorkerSettings = {},
+) {
   const {
     create = true,
     readOnly = false,
@@ -160,8 +169,8 @@ async function openRoot(path: string, options: ConnectOptions, clock: Clock) {
   const functions = checkFunctions(options.functions ?? [])
   const { tokenizers = [] } = options
   checkTokenizers(tokenizers)
-  const keep = resolveMaintenance(options.maintenance ?? {})
   const { cacheDir, cacheDiskBytes = cacheDiskBytesDefault } = options
+  const keep = resolveMaintenance(options.maintenance)
   const settings = {
     location,
     create,
@@ -180,7 +189,9 @@ async function openRoot(path: string, options: ConnectOptions, clock: Clock) {
     disk: cacheDir === undefined ? undefined : new CacheDirectory(cacheDir, cacheDiskBytes, clock, warn),
     address,
     tracing: options.tracing,
-  }
+    scope: options.maintenance === 'elsewhere' ? 'none' : 'own',
+    ...worker,
+  } as const
   // Prepare the kernels for several threads. Each engine that shares memory runs on its own thread.
   if (options.sharing !== undefined) shareKernels(options.sharing.workerCount)
   const open = () => OpenedRoot.open(store, settings, signal)

@@ -12,7 +12,7 @@ import type { Engine } from '../root/engine.js'
 export async function commitJob(
   engine: Engine,
   { table, signal }: CatalogJobRun,
-  attempt: () => Promise<'ended' | null>,
+  attempt: () => Promise<object | 'ended' | null>,
 ): Promise<void> {
   const tables = table === null ? [] : [table]
   await commitOptimistically(engine, attempt, {

@@ -1,5 +1,6 @@
 /** The kinds of jobs that a process runs. The code of a kind is loaded when its first job runs. */
-import { indexJob, indexJobOf } from '../catalog/index-builds.js'
+import { compactionJob } from '../catalog/compaction-job.js'
+import { indexJob, indexJobOf, unitJobOf } from '../catalog/index-builds.js'
 import type { CatalogJobKind } from '../catalog/log-types.js'
 import type { CustomTokenizer } from '../indexes/text/analysis/analyzer.js'
 import { lazyImport } from '../lazy-import.js'
@@ -37,6 +38,15 @@ export function jobKinds(
         run: async job => (await importIndexBuild()).buildIndex(engine, job),
       }),
     ),
+    ...indexes.map(
+      (name): CatalogJobKind => ({
+        name: unitJobOf(name),
+        onOrphan: 'requeue',
+        run: async job => (await importIndexBuild()).buildUnit(engine, job),
+      }),
+    ),
+    // Maintenance begins these jobs. The next due compaction replaces a lost one.
+    { name: compactionJob, onOrphan: 'fail' },
     {
       name: refreshJob,
       exclusive: true,

@@ -2,6 +2,7 @@
  * Handlers of the operations on jobs. The id of a job is the id of the transaction that queued it. Replies use the
  * terms of LanceDB's job API.
  */
+import { compactionJob } from '../catalog/compaction-job.js'
 import { type IndexSpec, indexJob } from '../catalog/index-builds.js'
 import type { Properties } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
@@ -50,10 +51,10 @@ export const listJobs: Handler<Engine, 'listJobs'> = async (engine, request, { s
   return { jobs, ...next }
 }
 
-/** Return the ids of open jobs, and of ended jobs whose record still exists. */
+/** Return the ids of open jobs that callers asked for, and of ended jobs whose record still exists. */
 function idsIn({ jobs, notes }: CatalogState): string[] {
   const ids: string[] = []
-  for (const [id] of jobs) ids.push(id)
+  for (const [id, { kind, of }] of jobs) if (of === undefined && kind !== compactionJob) ids.push(id)
   for (const [id, { kind }] of notes) if (kind !== undefined) ids.push(id)
   return ids
 }

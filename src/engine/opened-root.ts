@@ -1,12 +1,22 @@
 /** Implements an open root. Creates and closes the objects that handlers, jobs and maintenance use. */
 import { catalogMachine } from '../catalog/apply.js'
-import type { CatalogJobKind, CatalogJobRunner } from '../catalog/log-types.js'
+import { compactionJob } from '../catalog/compaction-job.js'
+import type {
+  CatalogCommitted,
+  CatalogEntry,
+  CatalogJobKind,
+  CatalogJobRunner,
+} from '../catalog/log-types.js'
+import type { CatalogState } from '../catalog/state.js'
+import { viewTransaction } from '../catalog/transactions.js'
 import type { MaintenanceEvent } from '../client/maintenance-event.js'
 import type { ResolvedMaintenance } from '../client/maintenance-settings.js'
 import type { Holder } from '../client/optimized.js'
 import type { RootStats } from '../client/stats.js'
 import type { ExternalLog } from '../commit/external-log.js'
 import { announceNewest, hintBytesMax } from '../commit/newest-checkpoint.js'
+import type { Slot } from '../commit/slot.js'
+import { formatTransactionId } from '../commit/transaction-id.js'
 import { ErrorCode, SheafError } from '../errors.js'
 import type { CustomTokenizer } from '../indexes/text/analysis/analyzer.js'
 import { Analyzers } from '../indexes/text/analysis/analyzers.js'
@@ -15,7 +25,7 @@ import { Checkpointing } from '../maintenance/checkpointing.js'
 import { Compaction } from '../maintenance/compaction.js'
 import { Drops } from '../maintenance/drops.js'
 import { foresee } from '../maintenance/foresee.js'
-import { Maintenance, type Report, type Warn } from '../maintenance/maintenance.js'
+import { Maintenance, type MaintenanceScope, type Report, type Warn } from '../maintenance/maintenance.js'
 import { Packing } from '../maintenance/packing.js'
 import { Retention } from '../maintenance/retention.js'
 import { StoredLayouts } from '../maintenance/stored-layouts.js'
@@ -71,6 +81,12 @@ export interface RootOptions {
   readonly buildThreads?: number
   /** As in `Engine`. */
   readonly tracing?: Tracing | undefined
+  /** As in `Engine`. Default Infinity. */
+  readonly unitRows?: number
+  /** Whose commits cause maintenance in the background, and whether this process takes queued jobs (not for `none`). Default `own`. */
+  readonly scope?: MaintenanceScope
+  /** Maximum number of jobs that run at the same time. Default 1. */
+  readonly concurrency?: number
   /** Kinds of jobs in addition to the built-in kinds. Default none. */
   readonly jobKinds?: readonly CatalogJobKind[]
 }
@@ -93,6 +109,7 @@ export class OpenedRoot implements Engine {
   readonly maxStalenessMs: number
   readonly buildThreads: number
   readonly tracing: Tracing | undefined
+  readonly unitRows: number
   readonly #memory: Memory
   readonly #disk: CacheDirectory | undefined
   readonly #kept: KeptState | null
@@ -109,7 +126,7 @@ export class OpenedRoot implements Engine {
     options: RootOptions,
   ) {
     const { location, readOnly, clock, warn, keep, sharing } = options
-    const { functions = [], tokenizers = [], maxStalenessMs = 0, buildThreads = 1 } = options
+    const { functions = [], tokenizers = [], maxStalenessMs = 0, buildThreads = 1, scope = 'own' } = options
     const { committer, slots, history, recent } = log
     this.location = location
     this.store = store
@@ -133,6 +150,7 @@ export class OpenedRoot implements Engine {
     this.maxStalenessMs = maxStalenessMs
     this.buildThreads = buildThreads
     this.tracing = options.tracing
+    this.unitRows = options.unitRows ?? Number.POSITIVE_INFINITY
     this.#memory = memory
     this.#disk = options.disk
     this.#kept = log.kept
@@ -152,7 +170,12 @@ export class OpenedRoot implements Engine {
       report,
       keepOrphansMs: keep.keepOrphansMs,
     })
-    this.maintenance = new Maintenance({ tasks: this.#tasks(log, layouts, options, report), clock, warn })
+    this.maintenance = new Maintenance({
+      scope: readOnly ? 'none' : scope,
+      tasks: this.#tasks(log, layouts, options, report),
+      clock,
+      warn,
+    })
     this.jobs = new JobRunner({
       log: {
         jobs: state => state.jobs,
@@ -166,15 +189,27 @@ export class OpenedRoot implements Engine {
       store,
       clock,
       kinds: readOnly ? [] : [...jobKinds(this, functions, tokenizers), ...(options.jobKinds ?? [])],
+      takesJobs: scope !== 'none',
+      ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
+      onRun: ({ id, kind, table, of }, ms) => {
+        if (kind === compactionJob) return
+        const { status } = viewTransaction(committer.state, of ?? id)
+        report({ kind: 'job', job: of ?? id, type: kind, table, isUnit: of !== undefined, status, ms })
+      },
     })
     log.notify({
-      applied: () => this.jobs.observe(committer.state),
+      applied: (slot, state) => {
+        this.jobs.observe(committer.state)
+        if (scope === 'all') this.maintenance.afterSlot(committedIn(slot, state))
+      },
       reopened: checkpoint => {
         this.#checkpointing.reopened(checkpoint)
         this.jobs.observe(checkpoint.state)
+        this.maintenance.afterMissed()
       },
     })
     this.jobs.observe(committer.state)
+    this.maintenance.afterMissed()
   }
 
   /**
@@ -234,11 +269,12 @@ export class OpenedRoot implements Engine {
   }
 
   async close(): Promise<void> {
+    await this.maintenance.stop()
     await this.jobs.close()
     await this.retained.uploads.close()
     await this.retained.sessions.close()
     await this.retained.pins.close()
-    await this.maintenance.close()
+    await this.maintenance.ended()
     this.#kept?.finish()
     await this.root.close()
     await this.#disk?.finish()
@@ -339,4 +375,15 @@ export class OpenedRoot implements Engine {
       }),
     ]
   }
+}
+
+/** Return the commits of a slot. `state`: the state after the slot. */
+function committedIn(
+  { header: { slot, ts, entries } }: Slot,
+  state: CatalogState,
+): readonly CatalogCommitted[] {
+  return (entries as readonly CatalogEntry[]).map((entry, i) => {
+    const { txn } = entry
+    return { txn, transactionId: formatTransactionId(slot, txn), at: { slot, entry: i, ts }, entry, state }
+  })
 }

@@ -56,8 +56,8 @@ interface RootLogOptions {
 
 /** Gets notified after the state has changed. Its methods must not throw. */
 interface LogListener {
-  /** Called after a slot was applied. */
-  applied(): void
+  /** Called after a slot was applied. `state`: the state after the slot. */
+  applied(slot: Slot, state: CatalogState): void
   /**
    * Called after the committer has loaded a newer checkpoint. The slots before this checkpoint were not applied one by
    * one.
@@ -230,7 +230,7 @@ export class RootLog {
     this.history.note(slot)
     this.sinceCheckpoint.note(slot)
     this.recent.note(slot)
-    this.#listener?.applied()
+    this.#listener?.applied(slot, state)
   }
 
   #reopened(checkpoint: Checkpoint<CatalogState>): void {

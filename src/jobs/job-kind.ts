@@ -1,5 +1,5 @@
 /** Interfaces of job kinds and running jobs. */
-import type { Json, Propose } from '../commit/machine.js'
+import type { Committed, Json, Propose } from '../commit/machine.js'
 
 /** A kind of job. `S`: type of the catalog state. `Op`: type of the operations in the log. */
 export interface JobKind<S, Op = unknown> {
@@ -10,8 +10,10 @@ export interface JobKind<S, Op = unknown> {
    *
    * A job may run more than once, but at most one run commits its result. After `job.signal` aborts, `run` must end
    * soon.
+   *
+   * Absent: jobs of this kind are never queued. They begin with `JobRunner.perform`.
    */
-  run(job: JobRun<S, Op>): Promise<void>
+  run?(job: JobRun<S, Op>): Promise<void>
   /**
    * Whether at most one job of this kind may run on a table at the same time, in all processes together. Default:
    * false.
@@ -25,6 +27,7 @@ export interface JobKind<S, Op = unknown> {
 export interface JobRun<S, Op = unknown> {
   /** Id of the job: the transaction id of the commit that queued it. */
   readonly id: string
+  readonly kind: string
   /** Parameters of the job. Their form depends on the kind. */
   readonly spec: Json
   /** Uuid of the table on which the job works. Null: none. */
@@ -39,10 +42,24 @@ export interface JobRun<S, Op = unknown> {
   /**
    * Commit the result and the end of the job in one entry. `propose` returns the operations of the result
    * (commit/machine). It is called only while the claim of this run is valid. If it returns null, nothing is committed,
-   * the job does not end, and this method resolves to null. Rejects with the error of `propose`.
+   * the job does not end, and this method resolves to null. Resolves to 'ended' if the claim is no longer valid, or was
+   * ended by an earlier attempt with an unknown outcome. Rejects with the error of `propose`.
    */
-  commit(propose: Propose<S, Op, null>): Promise<'ended' | null>
+  commit(propose: Propose<S, Op, null>): Promise<Committed<S, Op> | 'ended' | null>
+  /** Only for a unit: commit the end of the unit, with its result. */
+  endUnit(result: Json): Promise<void>
+  /** Whether the job was split (`inUnits`), by this run or by an earlier one. */
+  readonly isSplit: boolean
+  /**
+   * Split the job into units of kind `kind` with the specs `units`, unless it is split already. Wait until all units have
+   * ended, and run units here that no other process runs. Resolves to the results in the order of the units. Rejects
+   * with the reason of the first unit that failed.
+   */
+  inUnits(kind: string, units: readonly Json[]): Promise<readonly Json[]>
 }
+
+/** The result of `JobRunner.perform`: that of the work, or the id of the open job because of which the work was not begun. */
+export type Performed<T> = { readonly result: T } | { readonly busy: string }
 
 /** The progress of a job. */
 export interface Progress {

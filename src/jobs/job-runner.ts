@@ -13,8 +13,7 @@
  * - The runner keeps the Node process alive only while a job runs or a caller waits for a job.
  */
 import type PQueue from 'p-queue'
-import type { Json, Proposal, ProposalPosition, Propose } from '../commit/machine.js'
-import { parseTransactionId } from '../commit/transaction-id.js'
+import type { Committed, Json, Proposal, ProposalPosition, Propose } from '../commit/machine.js'
 import { assert, ErrorCode, quote, SheafError } from '../errors.js'
 import { within } from '../primitives/abort.js'
 import type { Clock } from '../primitives/clock.js'
@@ -22,9 +21,26 @@ import { deferred } from '../primitives/deferred.js'
 import type { PersistentMap } from '../primitives/persistent-map.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { Stillness } from '../storage/stillness.js'
-import { type JobKind, type JobRun, JobStopped, type Progress, type StopCause } from './job-kind.js'
+import {
+  type JobKind,
+  type JobRun,
+  JobStopped,
+  type Performed,
+  type Progress,
+  type StopCause,
+} from './job-kind.js'
 import type { JobLog } from './job-log.js'
-import { claimedOp, endedOp, type JobOp, type OpenJob, queuedAgainOp, queuedOp } from './job-op.js'
+import {
+  claimedOp,
+  endedOp,
+  type JobOp,
+  jobUnitsFeature,
+  type OpenJob,
+  queuedAgainOp,
+  queuedOp,
+  slotOfJob,
+  splitOp,
+} from './job-op.js'
 import {
   claimKey,
   deleteLease,
@@ -46,6 +62,13 @@ interface JobRunnerOptions<S, Op> {
   readonly kinds: readonly JobKind<S, Op>[]
   /** Maximum number of jobs that this process runs at the same time. Default: 1. */
   readonly concurrency?: number
+  /**
+   * Whether this process takes queued jobs, and ends jobs whose owners are lost. Default true. If false, it runs a job
+   * only if `run` or `perform` is called.
+   */
+  readonly takesJobs?: boolean
+  /** Called when a run of a job has ended. `took`: its duration in milliseconds. Must not throw. Default: no callback. */
+  readonly onRun?: (job: OpenJob, took: number) => void
 }
 
 /** Interval of log refreshes in milliseconds, while a job runs in this process or a caller waits for a job. */
@@ -96,6 +119,8 @@ export class JobRunner<S, Op = unknown> {
   readonly #clock: Clock
   readonly #kinds: ReadonlyMap<string, JobKind<S, Op>>
   readonly #concurrency: number
+  readonly #takesJobs: boolean
+  readonly #onRun: (job: OpenJob, took: number) => void
   /** Random id of this runner. Its claims contain it as `owner`. */
   readonly #owner: string
   readonly #closing = new AbortController()
@@ -105,6 +130,8 @@ export class JobRunner<S, Op = unknown> {
   readonly #offered = new Set<string>()
   /** By id: the jobs that this process runs or is about to claim. */
   readonly #localJobs = new Map<string, LocalJob>()
+  /** The runs of `run` and `perform`. */
+  readonly #directRuns = new Set<Promise<void>>()
   /** The open jobs of the newest observed state. */
   #jobs: PersistentMap<OpenJob> | null = null
   /** The value of `#jobs` at the last call of `#scan`. */
@@ -120,6 +147,8 @@ export class JobRunner<S, Op = unknown> {
     this.#clock = options.clock
     this.#kinds = new Map(options.kinds.map(kind => [kind.name, kind]))
     this.#concurrency = options.concurrency ?? 1
+    this.#takesJobs = options.takesJobs ?? true
+    this.#onRun = options.onRun ?? (() => {})
     this.#owner = options.clock.uuid()
   }
 
@@ -157,6 +186,87 @@ export class JobRunner<S, Op = unknown> {
     return committed!.transactionId
   }
 
+  /** Whether a job runs in this process. */
+  get isRunning(): boolean {
+    return this.#localJobs.size > 0
+  }
+
+  /** Return whether this process can run jobs of a kind. */
+  canRun(kind: string): boolean {
+    return this.#kinds.get(kind)?.run !== undefined
+  }
+
+  /** Watch the jobs of other processes, and end those whose owners are lost, until no other process runs a job. */
+  watchOthers(): void {
+    this.#watching ??= this.#watch()
+  }
+
+  /**
+   * Claim a job and run it here, although this process may run other jobs. Resolves after the run. Resolves to false if
+   * the job is not queued, or if this process cannot run it.
+   */
+  async run(id: string): Promise<boolean> {
+    this.#checkOpen()
+    if (this.#localJobs.has(id)) return false
+    const local = this.#newLocal(id)
+    try {
+      const claim = await this.#claim(id)
+      if (claim === null || claim === 'must wait') return false
+      await this.#directly(this.#carryOut(local, claim, this.#kinds.get(claim.kind)!))
+      return true
+    } finally {
+      this.#localJobs.delete(id)
+    }
+  }
+
+  /**
+   * Claim new work on a table and run it here. One entry queues and claims the job. If another job of the kind `kind` is
+   * open on the table, `work` is not called. Rejects with the error of `work`.
+   */
+  async perform<T>(
+    kind: string,
+    table: string,
+    spec: Json,
+    work: (job: JobRun<S, Op>) => Promise<T>,
+  ): Promise<Performed<T>> {
+    this.#checkOpen()
+    const known = this.#kinds.get(kind)
+    assert(known !== undefined, `no kind of job is named ${kind}`)
+    let open: string | null = null
+    const committed = await this.#persist((state, { transactionId: id }) => {
+      open = openOn(this.#log.jobs(state), kind, table)?.id ?? null
+      if (open !== null) return null
+      return { ops: [queuedOp(kind, spec, table), claimedOp({ id, epoch: 0 }, this.#owner)] }
+    })
+    const id = committed?.transactionId ?? open!
+    const claim = this.#jobs?.get(id)
+    // The open job may be that of this call, if an earlier attempt with an unknown outcome was committed.
+    if (claim?.owner !== this.#owner || this.#localJobs.has(id)) {
+      // If no process watched the claim, a lost claim would stay.
+      this.watchOthers()
+      return { busy: id }
+    }
+    const outcome: { end?: { readonly result: T } | { readonly error: unknown } } = {}
+    const run = async (job: JobRun<S, Op>) => {
+      try {
+        outcome.end = { result: await work(job) }
+      } catch (error) {
+        outcome.end = { error }
+        throw error
+      }
+    }
+    const local = this.#newLocal(id)
+    try {
+      await this.#directly(this.#carryOut(local, claim, { ...known, run }))
+    } finally {
+      this.#localJobs.delete(id)
+    }
+    const { end } = outcome
+    if (end === undefined) throw closedError()
+    if ('error' in end) throw end.error
+    return end
+  }
+
   /**
    * Wait until a job has ended. Resolves to a state in which the job is not open. Rejects with `signal.reason`, and
    * with ServiceUnavailable if the runner closes before the end of the job.
@@ -189,6 +299,7 @@ export class JobRunner<S, Op = unknown> {
     this.#wake()
     const pool = await this.#pool?.catch(() => null)
     await pool?.onIdle()
+    await Promise.all(this.#directRuns)
     await this.#watching
   }
 
@@ -197,7 +308,7 @@ export class JobRunner<S, Op = unknown> {
   }
 
   #checkOpen(): void {
-    if (this.#closed) throw new SheafError(ErrorCode.ServiceUnavailable, 'this root is closed')
+    if (this.#closed) throw closedError()
   }
 
   // --- scheduling ------------------------------------------------------------------------------------------
@@ -205,7 +316,7 @@ export class JobRunner<S, Op = unknown> {
   /** Add the queued jobs to the pool, and start watching jobs that other processes run. */
   #scan(): void {
     const jobs = this.#jobs
-    if (this.#closed || jobs === null || jobs === this.#scanned) return
+    if (!this.#takesJobs || this.#closed || jobs === null || jobs === this.#scanned) return
     this.#scanned = jobs
     for (const [id, job] of jobs) {
       if (!this.#kinds.has(job.kind) || this.#localJobs.has(id)) continue
@@ -226,7 +337,7 @@ export class JobRunner<S, Op = unknown> {
   /** Add a job to the pool. The pool starts the oldest jobs first. */
   #offer(id: string): void {
     this.#offered.add(id)
-    const priority = -(parseTransactionId(id)?.slot ?? 0)
+    const priority = -slotOfJob(id)
     this.#openPool()
       .then(pool => pool.add(() => this.#take(id), { priority }))
       .catch(() => this.#offered.delete(id))
@@ -246,17 +357,33 @@ export class JobRunner<S, Op = unknown> {
   /** Claim and run a job from the pool. The promise never rejects. */
   async #take(id: string): Promise<void> {
     this.#offered.delete(id)
-    if (this.#closed) return
-    const local: LocalJob = { id, claim: null, stop: new AbortController(), progress: null }
-    this.#localJobs.set(id, local)
+    if (this.#closed || this.#localJobs.has(id)) return
+    const local = this.#newLocal(id)
     if (this.#offered.size === 0) this.#scan()
     const claim = await this.#claim(id).catch(() => null)
-    if (claim !== null && claim !== 'must wait') await this.#carryOut(local, claim)
+    if (claim !== null && claim !== 'must wait')
+      await this.#carryOut(local, claim, this.#kinds.get(claim.kind)!)
     this.#localJobs.delete(id)
     // The job may have been queued again, or the job for which it waited may have ended. Add it to the pool here,
     // because `#scan` skipped it as a local job.
     const job = this.#jobs?.get(id)
     if (claim !== null && job?.status === 'Queued' && !this.#mustWait(this.#jobs!, job)) this.#offer(id)
+  }
+
+  #newLocal(id: string): LocalJob {
+    const local: LocalJob = { id, claim: null, stop: new AbortController(), progress: null }
+    this.#localJobs.set(id, local)
+    return local
+  }
+
+  /** Wait for a run. `close` waits for it, too. */
+  async #directly(run: Promise<void>): Promise<void> {
+    this.#directRuns.add(run)
+    try {
+      await run
+    } finally {
+      this.#directRuns.delete(run)
+    }
   }
 
   // --- one job, from claim to end --------------------------------------------------------------------------
@@ -269,8 +396,9 @@ export class JobRunner<S, Op = unknown> {
     await this.#persist(state => {
       const jobs = this.#log.jobs(state)
       const job = jobs.get(id)
-      mustWait = job?.status === 'Queued' && this.#mustWait(jobs, job)
-      if (job?.status !== 'Queued' || mustWait) return null
+      if (job?.status !== 'Queued' || this.#kinds.get(job.kind)?.run === undefined) return null
+      mustWait = this.#mustWait(jobs, job)
+      if (mustWait) return null
       return { ops: [claimedOp(job, this.#owner)], req: [asDependency(job)] }
     })
     // This runner may own the job although the last attempt did not commit a claim, because an earlier attempt with an
@@ -281,9 +409,8 @@ export class JobRunner<S, Op = unknown> {
   }
 
   /** Run a claimed job, and commit its end. Writes heartbeats of the job until then. */
-  async #carryOut(local: LocalJob, claim: OpenJob): Promise<void> {
-    const kind = this.#kinds.get(claim.kind)
-    assert(kind !== undefined, `no kind of job is named ${claim.kind}`)
+  async #carryOut(local: LocalJob, claim: OpenJob, kind: JobKind<S, Op>): Promise<void> {
+    const begunAt = this.#clock.elapsed()
     local.claim = claim
     if (!this.#polling) this.#poll()
     const ended = new AbortController()
@@ -291,18 +418,20 @@ export class JobRunner<S, Op = unknown> {
     const outcome = await this.#run(kind, local, claim)
     // If the end of the job cannot be committed, this process still deletes the lease. Other processes then find that
     // the job has no heartbeat, and end the job.
-    await this.#conclude(local, claim, kind, outcome).catch(() => {})
+    await this.#conclude(local, claim, outcome).catch(() => {})
     ended.abort()
     await lease
+    this.#onRun(claim, this.#clock.elapsed() - begunAt)
   }
 
   async #run(kind: JobKind<S, Op>, local: LocalJob, claim: OpenJob): Promise<Outcome> {
     const { signal } = local.stop
     if (signal.aborted) return { kind: 'not begun' }
     const meter = new ProgressMeter(this.#clock)
-    const { id, spec, table } = claim
+    const { id, kind: name, spec, table } = claim
     const job: JobRun<S, Op> = {
       id,
+      kind: name,
       spec,
       table,
       signal,
@@ -310,16 +439,21 @@ export class JobRunner<S, Op = unknown> {
         local.progress = meter.progress(done, total, phase)
       },
       commit: propose => this.#land(claim, propose),
+      endUnit: async result => {
+        await this.#land(claim, () => ({ ops: [] }), result)
+      },
+      isSplit: claim.units !== undefined,
+      inUnits: (unitKind, units) => this.#inUnits(local, claim, unitKind, units),
     }
     try {
-      await kind.run(job)
+      await kind.run!(job)
       return { kind: 'done' }
     } catch (error) {
       return { kind: 'failed', error }
     }
   }
 
-  async #conclude(local: LocalJob, claim: OpenJob, kind: JobKind<S, Op>, outcome: Outcome): Promise<void> {
+  async #conclude(local: LocalJob, claim: OpenJob, outcome: Outcome): Promise<void> {
     if (outcome.kind === 'done') {
       // End the job without a change. Has no effect if the run has already committed its result, because the claim is
       // then invalid.
@@ -328,36 +462,79 @@ export class JobRunner<S, Op = unknown> {
     }
     switch (stopCause(local)) {
       case 'closing':
-        return this.#giveBack(claim, outcome.kind === 'failed' ? kind.onOrphan : 'requeue', 'owner closed')
+        return this.#giveBack(claim, this.#orphanRule(claim.kind, outcome), 'owner closed')
       case null:
         assert(outcome.kind === 'failed', 'a job that was not stopped has begun')
         return this.#fail(claim, outcome.error)
     }
   }
 
-  /** Commit the result of a run and the end of its job. Implements `JobRun.commit`. */
-  async #land(claim: OpenJob, propose: Propose<S, Op, null>): Promise<'ended' | null> {
-    let isOutdated = false
-    await this.#whileClaimed(claim, (state, at) => {
-      const result = propose(state, at)
-      isOutdated = result === null
-      return result && { ...result, ops: [...result.ops, endedOp(claim.id, 'Succeeded')] }
-    })
-    return isOutdated ? null : 'ended'
+  /** Return the treatment of a job that stopped because the runner closes. A job that was not begun may begin elsewhere. */
+  #orphanRule(name: string, outcome: Outcome): JobKind<S, Op>['onOrphan'] {
+    const { run, onOrphan } = this.#kinds.get(name)!
+    return outcome.kind === 'failed' || run === undefined ? onOrphan : 'requeue'
   }
 
-  #fail(claim: OpenJob, error: unknown): Promise<void> {
-    return this.#whileClaimed(claim, () => ({ ops: [endedOp(claim.id, 'Failed', reasonOf(error))] }))
+  /** Commit the result of a run and the end of its job. Implements `JobRun.commit` and `JobRun.endUnit`. */
+  async #land(
+    claim: OpenJob,
+    propose: Propose<S, Op, null>,
+    unitResult?: Json,
+  ): Promise<Committed<S, Op> | 'ended' | null> {
+    let isOutdated = false
+    const committed = await this.#whileClaimed(claim, (state, at) => {
+      const result = propose(state, at)
+      isOutdated = result === null
+      const end = endedOp(claim.id, 'Succeeded', undefined, unitResult)
+      return result && { ...result, ops: [...result.ops, end] }
+    })
+    if (isOutdated) return null
+    return committed === null ? 'ended' : (committed as Committed<S, Op>)
+  }
+
+  /** Implements `JobRun.inUnits`. */
+  async #inUnits(
+    { stop: { signal } }: LocalJob,
+    claim: OpenJob,
+    kind: string,
+    units: readonly Json[],
+  ): Promise<readonly Json[]> {
+    await this.#whileClaimed(claim, state => {
+      if (this.#log.jobs(state).get(claim.id)?.units !== undefined) return null
+      return { ops: [splitOp(claim, kind, units)], need: [jobUnitsFeature] }
+    })
+    for (;;) {
+      const jobs = this.#log.jobs(await this.#log.refresh(signal))
+      // The signal may fire only after the next slot is observed.
+      if (!isClaim(jobs.get(claim.id), claim)) throw new JobStopped(claim.id, 'taken over')
+      const ends = jobs.get(claim.id)!.units!
+      const results: Json[] = []
+      for (const end of ends) {
+        if (end === null) continue
+        if ('failed' in end) throw new Error(end.failed)
+        results.push(end.result)
+      }
+      if (results.length === ends.length) return results
+      const next = queuedUnit(jobs, claim.id, this.#localJobs)
+      if (next === null || !(await this.run(next))) await this.#change(signal)
+    }
+  }
+
+  async #fail(claim: OpenJob, error: unknown): Promise<void> {
+    await this.#whileClaimed(claim, () => ({ ops: [endedOp(claim.id, 'Failed', reasonOf(error))] }))
   }
 
   /** End a claim without a result: queue the job again, or end it as Failed with `reason`. */
-  #giveBack(claim: OpenJob, onOrphan: JobKind<S, Op>['onOrphan'], reason: string): Promise<void> {
+  async #giveBack(claim: OpenJob, onOrphan: JobKind<S, Op>['onOrphan'], reason: string): Promise<void> {
     const op = onOrphan === 'requeue' ? queuedAgainOp(claim) : endedOp(claim.id, 'Failed', reason)
-    return this.#whileClaimed(claim, () => ({ ops: [op] }))
+    await this.#whileClaimed(claim, () => ({ ops: [op] }))
   }
 
-  /** Commit `propose` if the claim is still valid. Otherwise does nothing. */
-  #whileClaimed(claim: OpenJob, propose: Propose<S, Op | JobOp, null>): Promise<void> {
+  /** Commit `propose` if the claim is still valid. Otherwise does nothing, and resolves to null. */
+  #whileClaimed(
+    claim: OpenJob,
+    propose: Propose<S, Op | JobOp, null>,
+  ): Promise<Committed<S, Op | JobOp> | null> {
     return this.#persist((state, at) => {
       if (!isClaim(this.#log.jobs(state).get(claim.id), claim)) return null
       const proposal = propose(state, at)
@@ -369,11 +546,10 @@ export class JobRunner<S, Op = unknown> {
    * Commit a proposal. Retries as long as the log is overloaded or does not answer, until the runner closes. A retry is
    * safe even if an earlier attempt was committed, because the proposals of this file then return null.
    */
-  async #persist(propose: Propose<S, Op | JobOp, null>): Promise<void> {
+  async #persist(propose: Propose<S, Op | JobOp, null>): Promise<Committed<S, Op | JobOp> | null> {
     for (let tries = 0; ; tries++) {
       try {
-        await this.#log.commit((state, at) => refusing(propose, state, at))
-        return
+        return await this.#log.commit((state, at) => refusing(propose, state, at))
       } catch (error) {
         if (error instanceof Refused) throw error.error
         if (!isTransient(error) || this.#closed) throw error
@@ -490,6 +666,26 @@ export class JobRunner<S, Op = unknown> {
       this.#waiters.delete(woken.resolve)
     }
   }
+}
+
+function closedError(): SheafError {
+  return new SheafError(ErrorCode.ServiceUnavailable, 'this root is closed')
+}
+
+/** Return the open job of kind `kind` on a table. Null: there is none. */
+function openOn(jobs: PersistentMap<OpenJob>, kind: string, table: string): OpenJob | null {
+  for (const [, job] of jobs) if (job.kind === kind && job.table === table) return job
+  return null
+}
+
+/** Return the id of a queued unit of a job that this process does not run yet. Null: there is none. */
+export function queuedUnit(
+  jobs: PersistentMap<OpenJob>,
+  job: string,
+  local: ReadonlyMap<string, unknown> = new Map(),
+): string | null {
+  for (const [id, { of, status }] of jobs) if (of === job && status === 'Queued' && !local.has(id)) return id
+  return null
 }
 
 /** Call `propose`. Wraps its errors in `Refused`. */

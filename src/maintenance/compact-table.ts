@@ -1,11 +1,14 @@
 /** Runs one round of compaction of one table: plans the work on the newest version, does the work, and commits it. */
-import { type CatalogState, latestOf, type TableHead } from '../catalog/state.js'
+import { compactionJob } from '../catalog/compaction-job.js'
+import type { CatalogJobRun } from '../catalog/log-types.js'
+import { type CatalogState, type Job, latestOf, type TableHead } from '../catalog/state.js'
 import type { TableCompacted } from '../client/maintenance-event.js'
+import type { Json } from '../commit/machine.js'
 import { type Change, type FoldedDead, fragmentsLeaving, movesFeature } from '../manifest/change.js'
 import type { Layout } from '../manifest/layout.js'
 import { indexesFeature } from '../manifest/table-index.js'
-import type { Pacer } from '../primitives/pacer.js'
-import { commit, commitOptimistically, requirementsOf, stageTarget } from '../root/commit.js'
+import { Pacer } from '../primitives/pacer.js'
+import { commitOptimistically, requirementsOf, stageTarget } from '../root/commit.js'
 import type { Engine } from '../root/engine.js'
 import { TableReader } from '../table/table-reader.js'
 import { passingBy } from '../table/table-source.js'
@@ -48,6 +51,11 @@ export interface Round {
   readonly hasMore: boolean
 }
 
+/** Another process compacts the table, or merges its indexes. `busy`: the id of its job. */
+export interface Busy {
+  readonly busy: string
+}
+
 /**
  * Run one round of compaction on a table. Returns null if no work is worth its cost. Also returns null if the work has
  * become useless because the table was replaced, dropped, or given other columns. Other calls on the table do not wait
@@ -59,26 +67,36 @@ export async function compactTable(
   mode: CompactionMode,
   fullBytes: number,
   pacer: Pacer,
-): Promise<Round | null> {
+): Promise<Round | Busy | null> {
   await pacer.turn()
-  const started = engine.clock.elapsed()
   const state = await engine.root.refresh(pacer.signal)
-  const head = state.tables.get(uuid)
-  const version = head && latestOf(head)
-  if (head?.kind !== 'sheaf' || version === undefined || hasOpenJob(state, head)) return null
+  const open = openJobOn(state, uuid)
+  if (open !== null) return open.kind === compactionJob ? { busy: open.id } : null
+  const planned = await plan(engine, uuid, mode, fullBytes, pacer)
+  if (planned === null) return null
+  const performed = await engine.jobs.perform(compactionJob, uuid, pinning(uuid, planned.version), job =>
+    compactClaimed(engine, job, mode, fullBytes, pacerOf(engine, job, pacer)),
+  )
+  return 'busy' in performed ? performed : performed.result
+}
+
+/** Compact a table that this process has claimed. */
+async function compactClaimed(
+  engine: Engine,
+  job: CatalogJobRun,
+  mode: CompactionMode,
+  fullBytes: number,
+  pacer: Pacer,
+): Promise<Round | null> {
+  const started = engine.clock.elapsed()
+  // Another process may have compacted the table before the claim.
+  const planned = await plan(engine, job.table!, mode, fullBytes, pacer)
+  if (planned === null) return null
+  const { head, reader, work } = planned
   let change: Change | null
-  let hasMore = false
   try {
-    const reader = await readerOf(engine, head, version, pacer.signal)
-    const plan = planCompaction(reader.layout, mode, fullBytes)
-    if (plan.groups.length + plan.folds.length === 0) return null
-    hasMore = plan.hasMore
-    change = await commitWork(
-      engine,
-      head,
-      await executePlan(reader, plan, stageTarget(engine, head), pacer),
-      pacer,
-    )
+    const done = await executePlan(reader, work, stageTarget(engine, head), pacer)
+    change = await commitWork(engine, job, head, done, pacer)
   } catch (error) {
     if (isSuperseded(error)) return null
     throw error
@@ -94,7 +112,50 @@ export async function compactTable(
     bytes: change.add.reduce((sum, { files }) => sum + files.reduce((all, { bytes }) => all + bytes, 0), 0),
     ms: engine.clock.elapsed() - started,
   }
-  return { event, hasMore }
+  return { event, hasMore: work.hasMore }
+}
+
+/** The work on the newest version of a table. */
+interface Planned {
+  readonly head: TableHead
+  readonly version: number
+  readonly reader: TableReader
+  readonly work: CompactionPlan
+}
+
+/** Plan the work on the newest version of a table. Returns null if no work is worth its cost. */
+async function plan(
+  engine: Engine,
+  uuid: string,
+  mode: CompactionMode,
+  fullBytes: number,
+  { signal }: Pacer,
+): Promise<Planned | null> {
+  const head = (await engine.root.refresh(signal)).tables.get(uuid)
+  const version = head && latestOf(head)
+  if (head?.kind !== 'sheaf' || version === undefined) return null
+  try {
+    const reader = await readerOf(engine, head, version, signal)
+    const work = planCompaction(reader.layout, mode, fullBytes)
+    return work.groups.length + work.folds.length === 0 ? null : { head, version, reader, work }
+  } catch (error) {
+    if (isSuperseded(error)) return null
+    throw error
+  }
+}
+
+/** Return the spec of a job that reads one version of a table, and the newest ones. */
+export function pinning(table: string, version: number): Json {
+  return { pinned: [{ table, version }] }
+}
+
+/** Return a pacer that also stops when the claim of a job is lost. */
+export function pacerOf({ clock, running }: Engine, job: CatalogJobRun, { signal }: Pacer): Pacer {
+  return new Pacer(
+    signal === undefined ? job.signal : AbortSignal.any([signal, job.signal]),
+    clock,
+    running.calls,
+  )
 }
 
 async function executePlan(
@@ -111,11 +172,12 @@ async function executePlan(
 }
 
 /**
- * Return whether a table has an open job. Such a job would have to repeat its work for fragments that are compacted.
+ * Return an open job on a table; null if there is none. Jobs other than compactions would have to repeat their work for
+ * fragments that are compacted.
  */
-function hasOpenJob(state: CatalogState, { uuid }: TableHead): boolean {
-  for (const [, job] of state.jobs) if (job.table === uuid) return true
-  return false
+function openJobOn(state: CatalogState, uuid: string): Job | null {
+  for (const [, job] of state.jobs) if (job.table === uuid) return job
+  return null
 }
 
 async function readerOf(
@@ -132,11 +194,17 @@ async function readerOf(
  * Commit the work. The commit waits for its turn among the writers of this process to the table, so no other change of
  * this process comes between. Changes of other processes are merged into the work.
  */
-async function commitWork(engine: Engine, head: TableHead, work: Work, pacer: Pacer): Promise<Change | null> {
+async function commitWork(
+  engine: Engine,
+  job: CatalogJobRun,
+  head: TableHead,
+  work: Work,
+  pacer: Pacer,
+): Promise<Change | null> {
   const { signal } = pacer
   await engine.running.transactions.waitUntilIdle(transactionsMs, signal)
   const inTurn = () => {
-    return commitOptimistically(engine, () => tryToCommit(engine, head, work, pacer), {
+    return commitOptimistically(engine, () => tryToCommit(engine, job, head, work, pacer), {
       subject: 'the table',
       tables: () => [head.uuid],
       signal,
@@ -155,6 +223,7 @@ interface Attempt {
 
 async function tryToCommit(
   engine: Engine,
+  job: CatalogJobRun,
   { uuid }: TableHead,
   { layout, compacted, folded }: Work,
   pacer: Pacer,
@@ -176,7 +245,7 @@ async function tryToCommit(
   const carried = await carriedIndexes(engine.source, newer.layout, moving, target, pacer)
   const merged = stillMerged(folded, layout, newer.layout)
   if (moves.length + merged.length === 0) return { change: null }
-  const outcome = await commit<Change>(engine, (state, { firstBlob, earlier }) => {
+  const committed = await job.commit((state, { firstBlob, earlier }) => {
     const now = state.tables.get(uuid)
     if (now === undefined) return null
     const since = engine.versions.recent.between(uuid, head.mark, now.mark, earlier)
@@ -196,15 +265,16 @@ async function tryToCommit(
       fields: layout.schema.fields.map(({ id }) => id),
     } as const
     const { change, blobs } = buildChange(now, parts, firstBlob)
-    return { ops: [change], blobs, req: requirementsOf(now), need: featuresOf(change), reply: change }
+    return { ops: [change], blobs, req: requirementsOf(now), need: featuresOf(change) }
   })
-  if (outcome === null) return null
-  const { reply, committed } = outcome
+  if (committed === null) return null
+  if (committed === 'ended') return { change: null }
+  const change = committed.entry.ops[0] as Change
   noteMoves(
-    committed!.entry.ops[0] as Change,
+    change,
     moving.map(({ survivors }) => survivors),
   )
-  return { change: reply }
+  return { change }
 }
 
 function featuresOf({ indexes }: Change): readonly string[] {

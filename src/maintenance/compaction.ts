@@ -1,6 +1,8 @@
 /**
  * Compacts tables and adds unindexed rows to their indexes. A table with many changes is due immediately. A table with
  * fewer changes is due after a pause in its commits.
+ *
+ * A process claims a table in the log before it works on it (`JobRunner.perform`). So no two processes do the same work.
  */
 import type { CatalogCommitted } from '../catalog/log-types.js'
 import type { ResolvedMaintenance } from '../client/maintenance-settings.js'
@@ -8,7 +10,7 @@ import { lazyImport } from '../lazy-import.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Engine } from '../root/engine.js'
 import type { CompactionMode } from '../write/compaction-plan.js'
-import type { Round } from './compact-table.js'
+import type { Busy, Round } from './compact-table.js'
 import type { MaintenanceTask, Report } from './maintenance.js'
 
 const compacting = lazyImport(() => import('./compact-table.js'))
@@ -75,6 +77,10 @@ export class Compaction implements MaintenanceTask {
     }
   }
 
+  noteMissed(): void {
+    for (const uuid of this.#options.engine.root.state.tables.keys()) this.#schedule(uuid)
+  }
+
   dueIn(): number {
     return this.#dueNow.size > 0 ? 0 : Math.max(0, this.#next - this.#now())
   }
@@ -99,7 +105,9 @@ export class Compaction implements MaintenanceTask {
       return
     }
     const round = await this.#compact(uuid, soon === undefined ? 'eager' : 'lazy', pacer)
-    if (round?.hasMore === true) this.#dueNow.add(uuid)
+    // Another process works on the table. If that process dies, this one continues.
+    if (round !== null && 'busy' in round) this.#compacted.set(uuid, this.#now())
+    if (round !== null && 'hasMore' in round && round.hasMore) this.#dueNow.add(uuid)
     else if (round !== null || soon !== undefined) this.#schedule(uuid)
   }
 
@@ -126,11 +134,14 @@ export class Compaction implements MaintenanceTask {
 
   async #compactFully(uuid: string, pacer: Pacer): Promise<void> {
     for (let round = 0; round < roundsMax; round++) {
-      if ((await this.#compact(uuid, 'thorough', pacer)) === null) return
+      const done = await this.#compact(uuid, 'thorough', pacer)
+      if (done === null) return
+      if ('busy' in done) await this.#options.engine.jobs.settled(done.busy, pacer.signal)
     }
   }
 
-  async #compact(uuid: string, mode: CompactionMode, pacer: Pacer): Promise<Round | null> {
+  /** Resolves to null if there was nothing to do. */
+  async #compact(uuid: string, mode: CompactionMode, pacer: Pacer): Promise<Round | Busy | null> {
     const { engine, keep, report } = this.#options
     const { compactTable } = await compacting()
     const { foldIndexes } = await folding()
@@ -138,12 +149,12 @@ export class Compaction implements MaintenanceTask {
       keep.compact || mode === 'thorough'
         ? await compactTable(engine, uuid, mode, keep.fragmentBytes, pacer)
         : null
-    const folded = await foldIndexes(engine, uuid, mode, pacer)
+    if (round !== null && 'busy' in round) return round
+    const { folded, busy } = await foldIndexes(engine, uuid, mode, pacer)
     for (const each of folded) report({ kind: 'indexed', table: uuid, ...each })
-    if (round === null && folded.length === 0) return null
-    this.#compacted.set(uuid, this.#now())
     if (round !== null) report(round.event)
-    return round
+    if (round !== null || folded.length > 0) this.#compacted.set(uuid, this.#now())
+    return round ?? busy
   }
 
   #now(): number {

@@ -1,4 +1,6 @@
 /** Adds unindexed rows to the indexes of one table, and merges index segments. */
+import { compactionJob } from '../catalog/compaction-job.js'
+import type { CatalogJobRun } from '../catalog/log-types.js'
 import { latestOf, type TableHead } from '../catalog/state.js'
 import { SheafError } from '../errors.js'
 import { type Change, fragmentsLeaving } from '../manifest/change.js'
@@ -10,7 +12,7 @@ import {
   type TableIndex,
 } from '../manifest/table-index.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { commit, requirementsOf, stageTarget } from '../root/commit.js'
+import { requirementsOf, stageTarget } from '../root/commit.js'
 import type { Engine } from '../root/engine.js'
 import { indexChange } from '../root/index-change.js'
 import { TableReader } from '../table/table-reader.js'
@@ -19,6 +21,7 @@ import { buildSegments } from '../write/build-index.js'
 import type { CompactionMode } from '../write/compaction-plan.js'
 import { type IndexFold, planIndexFold } from '../write/plan-index-fold.js'
 import { rowsIn } from '../write/stretch.js'
+import { type Busy, pacerOf, pinning } from './compact-table.js'
 import { isSuperseded } from './is-superseded.js'
 
 /** The result of the work on one index. */
@@ -40,35 +43,78 @@ export async function foldIndexes(
   uuid: string,
   mode: CompactionMode,
   pacer: Pacer,
-): Promise<readonly Folded[]> {
+): Promise<FoldedIndexes> {
   const folded: Folded[] = []
   const done = new Set<string>()
   try {
     for (;;) {
-      // Read the newest version for each index, because the commit for the previous index created a version.
-      const head = (await engine.root.refresh(pacer.signal)).tables.get(uuid)
-      const version = head && latestOf(head)
-      if (head?.kind !== 'sheaf' || version === undefined) return folded
-      const layout = await engine.versions.layouts.at(head, version, pacer.signal)
-      const index = layout.indexes.find(({ name }) => !done.has(name))
-      if (index === undefined) return folded
-      done.add(index.name)
-      const fold = planFold(engine, index, layout, mode)
-      if (fold === null) continue
-      const reader = new TableReader(passingBy(engine.source), head.location, layout)
-      const target = stageTarget(engine, head)
-      const segments = await buildSegments(reader, index, fold, target, {
-        threads: engine.buildThreads,
-        pacer,
-      })
-      const change = await commitSegments(engine, head, index, segments, fold)
-      if (change === null) continue
-      folded.push({ index: index.name, version: change.v, rows: rowsIn(fold.stretches) })
+      const planned = await planNext(engine, uuid, mode, name => !done.has(name), pacer)
+      if (planned === null) return { folded, busy: null }
+      const { name } = planned.index
+      done.add(name)
+      const performed = await engine.jobs.perform(compactionJob, uuid, pinning(uuid, planned.version), job =>
+        foldClaimed(engine, job, mode, name, pacerOf(engine, job, pacer)),
+      )
+      if ('busy' in performed) return { folded, busy: performed }
+      if (performed.result !== null) folded.push(performed.result)
     }
   } catch (error) {
     if (!isSuperseded(error)) throw error
-    return folded
+    return { folded, busy: null }
   }
+}
+
+/** The result of `foldIndexes`. `busy`: the work of another process because of which indexes are left. */
+interface FoldedIndexes {
+  readonly folded: readonly Folded[]
+  readonly busy: Busy | null
+}
+
+/** Work on the index `name` of a table that this process has claimed. */
+async function foldClaimed(
+  engine: Engine,
+  job: CatalogJobRun,
+  mode: CompactionMode,
+  name: string,
+  pacer: Pacer,
+): Promise<Folded | null> {
+  // Another process may have done the work before the claim.
+  const planned = await planNext(engine, job.table!, mode, each => each === name, pacer)
+  if (planned === null) return null
+  const { head, index, fold, layout } = planned
+  const reader = new TableReader(passingBy(engine.source), head.location, layout)
+  const target = stageTarget(engine, head)
+  const segments = await buildSegments(reader, index, fold, target, { threads: engine.buildThreads, pacer })
+  const change = await commitSegments(engine, job, planned, segments)
+  return change && { index: name, version: change.v, rows: rowsIn(fold.stretches) }
+}
+
+/** The work on one index of the newest version of a table. */
+interface Planned {
+  readonly head: TableHead
+  readonly version: number
+  readonly layout: Layout
+  readonly index: TableIndex
+  readonly fold: IndexFold
+}
+
+/** Plan the work on the first index that is chosen and has work. Returns null if there is none. */
+async function planNext(
+  engine: Engine,
+  uuid: string,
+  mode: CompactionMode,
+  isChosen: (name: string) => boolean,
+  { signal }: Pacer,
+): Promise<Planned | null> {
+  const head = (await engine.root.refresh(signal)).tables.get(uuid)
+  const version = head && latestOf(head)
+  if (head?.kind !== 'sheaf' || version === undefined) return null
+  const layout = await engine.versions.layouts.at(head, version, signal)
+  for (const index of layout.indexes) {
+    const fold = isChosen(index.name) ? planFold(engine, index, layout, mode) : null
+    if (fold !== null) return { head, version, layout, index, fold }
+  }
+  return null
 }
 
 /**
@@ -89,27 +135,21 @@ function planFold(
 
 async function commitSegments(
   engine: Engine,
-  head: TableHead,
-  { name, kind }: TableIndex,
+  job: CatalogJobRun,
+  { head, index: { name, kind }, fold: { from, stretches } }: Planned,
   segments: readonly IndexSegment[],
-  { from, stretches }: IndexFold,
 ): Promise<Change | null> {
   const fragments = new Set(stretches.map(({ fragment }) => fragment.id))
   try {
-    const outcome = await commit<Change>(engine, (state, { firstBlob }) => {
+    const committed = await job.commit((state, { firstBlob }) => {
       const now = state.tables.get(head.uuid)
       const since = now && engine.versions.recent.between(head.uuid, head.mark, now.mark)
       if (now === undefined || since == null) return null
       if (since.some(({ change }) => conflicts(change, name, fragments))) return null
       const change = indexChange(now, { fold: name, from, to: segments }, firstBlob)
-      return {
-        ops: [change],
-        req: requirementsOf(now),
-        need: featuresOfIndexes([{ kind, segments }]),
-        reply: change,
-      }
+      return { ops: [change], req: requirementsOf(now), need: featuresOfIndexes([{ kind, segments }]) }
     })
-    return outcome === null ? null : outcome.reply
+    return committed === null || committed === 'ended' ? null : (committed.entry.ops[0] as Change)
   } catch (error) {
     if (isSuperseded(error)) return null
     throw error

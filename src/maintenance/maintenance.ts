@@ -2,7 +2,8 @@
  * Runs the maintenance tasks of a root: compaction, expiry, garbage collection, checkpoints and others. Without them, a
  * root would grow with every commit.
  *
- * - The tasks run in the background of processes that commit, one task at a time. No call waits for a task.
+ * - The tasks run in the background of processes that commit, or of workers, one task at a time. No call waits for a
+ *   task.
  * - A task that fails is repeated later. A failure loses no data, because the log contains all commits.
  */
 import type { CatalogCommitted } from '../catalog/log-types.js'
@@ -15,8 +16,16 @@ import { Pacer } from '../primitives/pacer.js'
 export interface MaintenanceTask {
   /** The name of the task in messages. */
   readonly name: string
-  /** Take a commit of this process into account. Called after every commit, before `dueIn`. */
+  /**
+   * Take a commit into account. Called after every commit of this process, before `dueIn`. In workers, called for the
+   * commits of all processes.
+   */
   noteCommit?(committed: CatalogCommitted): void
+  /**
+   * Take into account that commits before the newest slot may have left work. Called in workers, when they open the root,
+   * and when they have missed commits.
+   */
+  noteMissed?(): void
   /**
    * Return the time in milliseconds until the task has work to do: 0 if it has work now, Infinity if it has none before
    * the next commit. Called after every commit, so it must only take microseconds.
@@ -32,7 +41,15 @@ export interface MaintenanceTask {
 /** A function that reports a problem to the operator. No call fails because of such a problem. */
 export type Warn = (message: string, cause: unknown) => void
 
+/**
+ * Whose commits cause work in the background: `own`: those of this process; `all`: those of all processes; `none`: no
+ * commits, so that this process only works if a caller asks for it.
+ */
+export type MaintenanceScope = 'own' | 'all' | 'none'
+
 interface MaintenanceOptions {
+  /** Default: `own`. */
+  readonly scope?: MaintenanceScope
   /** The tasks, in the order in which they run. */
   readonly tasks: readonly MaintenanceTask[]
   readonly clock: Clock
@@ -55,6 +72,9 @@ const closingMs = 1000
  */
 const wallClockMs = 1
 
+/** Operations that only maintenance commits. They leave no work. */
+const ownOps: ReadonlySet<string> = new Set(['expire', 'sweep', 'checkpoint', 'dropped'])
+
 /** A task whose last run failed. */
 interface Failing {
   /**
@@ -71,6 +91,7 @@ export class Maintenance {
   readonly #tasks: readonly MaintenanceTask[]
   /** The tasks that take commits into account. */
   readonly #noting: readonly MaintenanceTask[]
+  readonly #scope: MaintenanceScope
   readonly #clock: Clock
   readonly #warn: Warn
   /** Whether commits were noted, and the tasks that are now due are started in a moment. */
@@ -91,16 +112,39 @@ export class Maintenance {
   /** The timer for the next due task: its time on the monotonic clock, and the controller that cancels it. */
   #waiting: { readonly until: number; readonly over: AbortController } | null = null
 
-  constructor({ tasks, clock, warn }: MaintenanceOptions) {
+  constructor({ scope = 'own', tasks, clock, warn }: MaintenanceOptions) {
+    this.#scope = scope
     this.#tasks = tasks
     this.#noting = tasks.filter(task => task.noteCommit !== undefined)
     this.#clock = clock
     this.#warn = warn
   }
 
-  /** Tell all tasks about a commit, and start the tasks that are now due. */
+  /** Tell all tasks about a commit of this process, and start the tasks that are now due. */
   afterCommit(committed: CatalogCommitted): void {
+    if (this.#scope !== 'own') return
     for (const task of this.#noting) task.noteCommit!(committed)
+    this.#lookSoon()
+  }
+
+  /** In workers, tell all tasks about the commits of a slot of any process, and start the tasks that are now due. */
+  afterSlot(committed: readonly CatalogCommitted[]): void {
+    if (this.#scope !== 'all') return
+    for (const each of committed) {
+      if (each.entry.ops.every(({ op }) => ownOps.has(op))) continue
+      for (const task of this.#noting) task.noteCommit!(each)
+    }
+    this.#lookSoon()
+  }
+
+  /** In workers, tell all tasks that they may have missed commits, and start the tasks that are now due. */
+  afterMissed(): void {
+    if (this.#scope !== 'all') return
+    for (const task of this.#tasks) task.noteMissed?.()
+    this.#lookSoon()
+  }
+
+  #lookSoon(): void {
     if (this.#isLooking) return
     // The commits of a slot resolve together. Look once after all of them, because this costs more than a small commit.
     this.#isLooking = true
@@ -130,17 +174,21 @@ export class Maintenance {
   }
 
   /** Start no further tasks. Waits up to `closingMs` for the running task, then aborts it. */
-  async close(): Promise<void> {
+  async stop(): Promise<void> {
     this.#closed = true
     this.#endWait()
     if (this.#working === null) return
     await within(this.#clock, closingMs, this.#working)
     this.#closing.abort()
+  }
+
+  /** Wait until the running task has ended. Call `stop` first. */
+  async ended(): Promise<void> {
     await this.#working
   }
 
   #begin(): void {
-    if (this.#working !== null || this.#finishing > 0 || this.#closed) return
+    if (this.#scope === 'none' || this.#working !== null || this.#finishing > 0 || this.#closed) return
     let dueIn = Number.POSITIVE_INFINITY
     for (const task of this.#tasks) dueIn = Math.min(dueIn, this.#dueIn(task))
     if (dueIn === 0) {

@@ -12,6 +12,7 @@ import { decodeSlot } from '../commit/slot.js'
 import type { Slots } from '../commit/slots.js'
 import { parseTransactionId } from '../commit/transaction-id.js'
 import { corrupted } from '../errors.js'
+import { slotOfJob } from '../jobs/job-op.js'
 import type { History } from '../manifest/history.js'
 import type { LayoutStore } from '../manifest/layout-store.js'
 import { reachOf } from '../manifest/reach.js'
@@ -145,7 +146,7 @@ export class Packing {
       needed.add(parseTransactionId(id)?.slot ?? 0)
       if (pacer.due()) await pacer.pause()
     }
-    for (const id of state.jobs.keys()) needed.add(parseTransactionId(id)?.slot ?? 0)
+    for (const id of state.jobs.keys()) needed.add(slotOfJob(id))
     return { slots: needed, versions }
   }
 

@@ -83,6 +83,10 @@ export class Retention implements MaintenanceTask {
     }
   }
 
+  noteMissed(): void {
+    this.#committed = true
+  }
+
   dueIn(): number {
     const { keepVersionsMs, clock } = this.#options
     if (keepVersionsMs === Number.POSITIVE_INFINITY) return keepVersionsMs

@@ -16,12 +16,13 @@ import type { CatalogState } from '../catalog/state.js'
 import type { Holder } from '../client/optimized.js'
 import type { ExternalLog } from '../commit/external-log.js'
 import type { TailedLog } from '../commit/tailed-log.js'
+import { slotOfJob } from '../jobs/job-op.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Pins } from '../write/pins.js'
 import { type SweepSource, sweepFiles } from '../write/sweep-files.js'
 import type { UnderWay } from '../write/under-way.js'
-import { holdersBefore, slotOfJob } from './holders.js'
+import { holdersBefore } from './holders.js'
 import type { MaintenanceTask, Report } from './maintenance.js'
 import { newestSlotAt } from './slot-age.js'
 
@@ -48,7 +49,7 @@ export class Sweep implements MaintenanceTask {
   readonly name = 'deleting files that nothing refers to'
   readonly #options: SweepOptions
   readonly #pauseMs: number
-  /** The newest slot that this process committed for a caller. */
+  /** The newest slot of a commit that this process noted. */
   #noted = 0
   #restsUntil = 0
   #held: readonly Holder[] = []
@@ -68,6 +69,10 @@ export class Sweep implements MaintenanceTask {
 
   noteCommit({ at }: CatalogCommitted): void {
     this.#noted = at.slot
+  }
+
+  noteMissed(): void {
+    this.#noted = this.#options.committer.head
   }
 
   dueIn(): number {

@@ -37,6 +37,10 @@ export class ViewRefreshes implements MaintenanceTask {
     if (state.tables !== this.#seen) this.#due = this.#clock.elapsed() + gatherMs
   }
 
+  noteMissed(): void {
+    this.#due = this.#clock.elapsed() + gatherMs
+  }
+
   dueIn(): number {
     return this.#due === Number.POSITIVE_INFINITY ? this.#due : Math.max(0, this.#due - this.#clock.elapsed())
   }

@@ -85,6 +85,11 @@ export interface TableIndex {
   readonly text?: TextOptions
   /** The time of the definition, in milliseconds since 1970. */
   readonly ts: number
+  /**
+   * Number of rows of the segments of a build in units. Merges create no larger segment. Absent: segments have as many
+   * rows as fit.
+   */
+  readonly segmentRows?: number
   readonly segments: readonly IndexSegment[]
 }
 

@@ -93,4 +93,6 @@ export interface Engine {
   readonly buildThreads: number
   /** Records spans of calls. Default: none are recorded. */
   readonly tracing?: Tracing | undefined
+  /** Number of rows from which an index build is split into units. Infinity: it is never split. */
+  readonly unitRows: number
 }

@@ -120,8 +120,10 @@ export function planIndexFold(
   mode: CompactionMode,
   isCurrent: (segment: IndexSegment) => boolean = () => true,
 ): IndexFold | null {
-  const policy = policyOf(index, layout)
-  if (policy === null) return null
+  const family = policyOf(index, layout)
+  if (family === null) return null
+  const { segmentRows: cutRows = Number.POSITIVE_INFINITY } = index
+  const policy = { ...family, rowsMax: Math.min(family.rowsMax, cutRows) }
   const fragments = fragmentsById(layout)
   const covered = coverAt(index, layout, fragments)
   const uncovered = uncoveredStretches(

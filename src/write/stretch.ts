@@ -14,6 +14,19 @@ export function rowsIn(stretches: readonly Stretch[]): number {
   return stretches.reduce((sum, { from, to }) => sum + to - from, 0)
 }
 
+/** Return the rows `from` to `to - 1` of stretches, counted from 0 over all stretches. */
+export function rowsBetween(stretches: readonly Stretch[], from: number, to: number): readonly Stretch[] {
+  const found: Stretch[] = []
+  let row = 0
+  for (const { fragment, from: first, to: end } of stretches) {
+    const begin = Math.max(first, first + from - row)
+    const stop = Math.min(end, first + to - row)
+    if (begin < stop) found.push({ fragment, from: begin, to: stop })
+    row += end - first
+  }
+  return found
+}
+
 /** Split stretches, in their order, into lists of `most` rows. The last list has the remaining rows. */
 export function cutStretches(stretches: readonly Stretch[], most: number): readonly (readonly Stretch[])[] {
   return cutInto(stretches, () => most)

@@ -53,6 +53,7 @@ import { commitUploadShape, partShape, uploadShape } from '../../src/client/tabl
 import { tokenizeColumnShape, tokenizeShape } from '../../src/client/tokenize-options.js'
 import { verifyShape } from '../../src/client/verification.js'
 import { moveLogShape } from '../../src/engine/move-log.js'
+import { workShape } from '../../src/engine/work.js'
 import type { SheafError } from '../../src/errors.js'
 import * as sheaf from '../../src/index.js'
 import { callShape } from '../../src/protocol/calls.js'
@@ -245,6 +246,8 @@ const functions: Readonly<Record<string, readonly Checked[]>> = {
   connect: [[connectShape, o => sheaf.connect('memory://', o)]],
   verify: [[verifyShape, o => sheaf.verify('no such folder', o)]],
   moveLog: [[moveLogShape, o => sheaf.moveLog('memory://', { to: 'files', ...(o as object) })]],
+  work: [[workShape, o => sheaf.work('memory://', o)]],
+  workOnJob: [[workShape, o => sheaf.workOnJob('memory://', 'j', o)]],
   tokenize: [[tokenizeShape, o => sheaf.tokenize('a', o)]],
   sql: none,
   serve: [[serveShape, o => http.serve(ns, o)]],

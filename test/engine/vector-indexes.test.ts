@@ -327,7 +327,7 @@ test('rows that a compaction dropped stay out of an extended segment, and their 
     // Swept, so no change may bring a file that is older; and nothing is compacted, so what is gone is as it was.
     const other = await openWithBuilder(store)
     const [uuid] = [...other.engine.root.state.tables.keys()]
-    const folded = await foldIndexes(other.engine, uuid!, 'thorough', new Pacer())
+    const { folded } = await foldIndexes(other.engine, uuid!, 'thorough', new Pacer())
     await other.ns.close()
     expect(folded).toMatchObject([{ index: 'v_idx', rows: 300 }])
     expect(fake.built[1]).toMatchObject({ first: 2000, rows: 300, extends: true })

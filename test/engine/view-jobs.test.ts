@@ -141,6 +141,7 @@ interface LoggedEntry {
     readonly op: string
     readonly state?: string
     readonly id?: string
+    readonly kind?: string
     readonly spec?: unknown
   }[]
 }
@@ -160,7 +161,7 @@ async function* entriesIn(store: MemoryStore): AsyncGenerator<LoggedEntry> {
 async function transactionsOf(store: MemoryStore): Promise<readonly string[]> {
   const ids: string[] = []
   for await (const { id, ops } of entriesIn(store)) {
-    if (ops.some(op => op.state === 'Queued' && !op.id)) ids.push(id)
+    if (ops.some(op => op.state === 'Queued' && !op.id && op.kind !== 'compaction')) ids.push(id)
   }
   return ids
 }

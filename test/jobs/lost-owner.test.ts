@@ -92,7 +92,7 @@ describe('an owner that is suspended', () => {
     /** Takes longer than the one of the owner. */
     const slow = countingKinds(clock).map(kind => ({
       ...kind,
-      run: (job: JobRun<State>) => kind.run({ ...job, spec: { steps: 500 } }),
+      run: (job: JobRun<State>) => kind.run!({ ...job, spec: { steps: 500 } }),
     }))
     const owner = await world.open({ store })
     const id = await owner.runner.queue('requeue', { steps: 5 })

@@ -8,7 +8,7 @@ import type { Entry, Genesis, Machine, Position, Propose } from '../../src/commi
 import { formatTransactionId } from '../../src/commit/transaction-id.js'
 import { assert, ErrorCode, SheafError } from '../../src/errors.js'
 import type { JobKind, JobRun } from '../../src/jobs/job-kind.js'
-import { endedOp, type JobOp, jobAfter, type OpenJob } from '../../src/jobs/job-op.js'
+import { endedOp, type JobOp, jobsAfter, type OpenJob } from '../../src/jobs/job-op.js'
 import { JobRunner } from '../../src/jobs/job-runner.js'
 import { listLeases } from '../../src/jobs/lease.js'
 import type { Clock } from '../../src/primitives/clock.js'
@@ -54,10 +54,8 @@ export const machine: Machine<State> = {
       for (const { job, epoch } of entry.req as readonly { job?: string; epoch?: number }[]) {
         if (job === id && epoch !== jobs.get(id)?.epoch) stale = [...stale, `${op.state} ${id}`]
       }
-      const job = jobAfter(jobs.get(id), op, id)
-      if (job !== null) jobs = jobs.set(id, job)
-      else {
-        jobs = jobs.delete(id)
+      jobs = jobsAfter(jobs, op, id, job => job)
+      if (!jobs.has(id)) {
         const { reason } = op as { readonly reason?: string }
         ended = ended.set(id, { state: op.state, ...(reason !== undefined && { reason }) })
       }

@@ -351,7 +351,7 @@ describe('a maintenance task', () => {
     await clock.sleep(2_500)
     expect(tries.map(at => at - tries[0]!)).toEqual([0, 1])
     expect(warnings).toHaveLength(2)
-    await maintenance.close()
+    await maintenance.stop()
   })
 
   test('that is due many times in a row lets the event loop run other work', async () => {
@@ -367,7 +367,7 @@ describe('a maintenance task', () => {
     for (let turn = 0; turn < 4; turn++) await new Promise(resolve => setImmediate(resolve))
     expect(left).toBeGreaterThan(0)
     while (left > 0) await new Promise(resolve => setImmediate(resolve))
-    await maintenance.close()
+    await maintenance.stop()
   })
 
   test('that is due by the wall clock, which counts whole milliseconds, is awaited once, not again after every commit', async () => {
@@ -386,7 +386,7 @@ describe('a maintenance task', () => {
     expect(waits).toHaveLength(1)
     await clock.sleep(60_001)
     expect(done).toBe(1)
-    await maintenance.close()
+    await maintenance.stop()
   })
 
   test('that is due in a month is awaited no longer than a timer can be set', async () => {
@@ -402,6 +402,6 @@ describe('a maintenance task', () => {
     expect(waits).toEqual([2 ** 31 - 1])
     await clock.sleep(due + 1)
     expect(done).toBe(1)
-    await maintenance.close()
+    await maintenance.stop()
   })
 })

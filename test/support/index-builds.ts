@@ -52,7 +52,7 @@ export class Builder {
             return proposal && { ...proposal, ops: proposal.ops.map(op => this.#cut(op as Change)) }
           })
         }
-        await real.run({ ...job, commit })
+        await real.run!({ ...job, commit })
       },
     }
   }
