@@ -1,5 +1,5 @@
 /** A machine of a simulated world that serves a root over a network that loses and repeats: where its process dies, it starts another. */
-import { connect, type MaintenanceSettings, type Namespace, SheafError } from '../../src/index.js'
+import { type ConnectOptions, connect, type Namespace, SheafError } from '../../src/index.js'
 import { dead, isInjected, type NetworkFaults, SimulatedProcess } from './process.js'
 import type { SimulatedTime } from './time.js'
 import type { Disk } from './world.js'
@@ -28,7 +28,7 @@ export class Machine {
     readonly name: string,
     readonly time: SimulatedTime,
     readonly disk: Disk,
-    readonly maintenance: MaintenanceSettings,
+    readonly maintenance: NonNullable<ConnectOptions['maintenance']>,
     /** Calls to the store after which each of its processes dies, in order; those that follow live on. */
     readonly deaths: number[],
   ) {
