@@ -12,8 +12,8 @@ export const commands = {
   serve: {
     operands: '<directory>',
     does: 'Serves the namespace in <directory> over HTTP, and creates it if it does not exist.',
-    more: `SIGTERM, SIGINT or SIGHUP (on Windows: Ctrl+C, Ctrl+Break, or closing the window) stops the server: it accepts no more requests, and answers
-the requests that have begun. A second signal ends it at once.
+    more: `SIGTERM, SIGINT or SIGHUP (on Windows: Ctrl+C, Ctrl+Break, or closing the window) stops the server: after the time
+of --drain it accepts no more requests, and answers the requests that have begun. A second signal ends it at once.
 The address is printed on standard output. Requests are logged on standard error.
 Every user of the machine can read secrets on a command line, so pass them in a file or a variable.`,
     options: {
@@ -110,6 +110,14 @@ Every user of the machine can read secrets on a command line, so pass them in a 
       'context-prefix': {
         type: 'texts',
         help: 'prefixes of header fields with the context of a call (default x-sheaf-ctx-,x-ns-ctx-,x-lance-ctx-)',
+      },
+      prewarm: {
+        type: 'texts',
+        help: 'tables to load into the cache before /readyz answers 200, or all (default none)',
+      },
+      drain: {
+        type: 'time',
+        help: 'time after a signal in which /readyz answers 503 and the server still accepts requests (default 0s)',
       },
       'read-only': { type: 'flag', help: 'refuse all writes, and change no file' },
       workers: {

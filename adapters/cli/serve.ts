@@ -18,10 +18,11 @@ export async function serveDirectory(command: Call<'serve'>): Promise<void> {
     await close()
     throw cause
   })
+  const draining = options.drainMs ? `accepting requests for ${options.drainMs} ms more, then ` : ''
   const stopped = new Promise<void>(resolve => {
     onStop(signal => {
       console.error(
-        `sheaf: ${signal}: answering the requests that have begun; a second signal ends the process at once`,
+        `sheaf: ${signal}: ${draining}answering the requests that have begun; a second signal ends the process at once`,
       )
       resolve()
     })
@@ -33,7 +34,10 @@ export async function serveDirectory(command: Call<'serve'>): Promise<void> {
 }
 
 async function serveOptions(command: Call<'serve'>): Promise<ServeOptions> {
-  const { port, host, basePath, allowAnonymous, allowHost, allowOrigin, contextPrefix } = command
+  const { port, host, basePath, allowAnonymous, allowHost, allowOrigin, contextPrefix, prewarm, drain } =
+    command
+  if (prewarm !== undefined && command.databases === true)
+    throw new Misuse('--prewarm cannot be used with --databases')
   const auth = await authOptions(command)
   return {
     port,
@@ -44,6 +48,8 @@ async function serveOptions(command: Call<'serve'>): Promise<ServeOptions> {
     allowOrigins: allowOrigin,
     contextPrefixes: contextPrefix?.map(prefix => prefix.toLowerCase()),
     auth,
+    prewarm: prewarm?.includes('all') ? 'all' : prewarm,
+    drainMs: drain,
     limits: limitsOf(command),
     logger: loggerOf(command, auth),
   }

@@ -9,10 +9,12 @@ import {
   either,
   given,
   integer,
+  oneOf,
   optionFields,
   options,
   string,
 } from '../../src/protocol/shape.js'
+import { longestTimerMs } from './events.js'
 import { type AuthOptions, type Authorize, authShape } from './gate.js'
 import { type Limits, limitsShape } from './limits.js'
 
@@ -55,6 +57,19 @@ export interface ServeOptions {
    */
   readonly contextPrefixes?: readonly string[] | undefined
   /**
+   * Tables to load into the cache before `/readyz` reports that the server is ready: their indexes, and the columns that
+   * have an index (of a table without indexes, all columns). Names as in paths: `books`, `shop$books`. `all`: all
+   * tables. Loading ends when half of the cache is in use. Requests are answered meanwhile. A table that cannot be loaded
+   * is a warning of the process. Default: no table.
+   */
+  readonly prewarm?: 'all' | readonly string[] | undefined
+  /**
+   * Time for which `close` lets `/readyz` answer 503 before the server accepts no more requests, milliseconds. In this
+   * time, load balancers detect that the server is closing. The server answers requests, and ends each connection after
+   * its next reply. Default 0.
+   */
+  readonly drainMs?: number | undefined
+  /**
    * Called once per request, before the last bytes of the reply are sent, or when the client is gone. Errors that the
    * logger throws are ignored.
    */
@@ -90,6 +105,11 @@ const handlerFields = optionFields<HandlerOptions>()({
   allowOrigins: array(string()),
   limits: limitsShape,
   contextPrefixes: array(string()),
+  prewarm: either<NonNullable<ServeOptions['prewarm']>>(
+    { is: value => typeof value === 'string', shape: oneOf('all') },
+    { is: () => true, shape: array(string('nonEmpty')) },
+  ),
+  drainMs: integer(0, longestTimerMs),
   logger: callback<(record: RequestRecord) => void>(),
   tracing: given<Tracing>(
     'the result of openTelemetry',

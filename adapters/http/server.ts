@@ -11,6 +11,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { invalidInput, quote } from '../../src/errors.js'
 import { loadAll } from '../../src/lazy-import.js'
+import { systemClock } from '../../src/primitives/clock.js'
 import { refuseMore } from '../../src/protocol/arguments.js'
 import { parse } from '../../src/protocol/parse.js'
 import { Admission } from './admission.js'
@@ -30,12 +31,16 @@ import {
   serveShape,
 } from './options.js'
 import { Pages } from './pages.js'
+import { prewarmTables } from './prewarm.js'
 import { tracedAnswer } from './traced-answer.js'
 
 export interface HttpServer {
   /** URL of the server, with the base path. */
   readonly url: string
-  /** Accept no more connections, and end the open streams of changes. Resolves when all requests that have begun are answered. */
+  /**
+   * Let `/readyz` answer 503 for `drainMs`. Then accept no more connections, and end the open streams of changes. Resolves
+   * when all requests that have begun are answered.
+   */
   close(): Promise<void>
 }
 
@@ -75,7 +80,10 @@ export interface HttpHandler {
    * ServiceUnavailable if the connection ends before the head of the reply.
    */
   fetch(request: Request): Promise<Response>
-  /** End the open streams of changes. Resolves when all requests that have begun are answered. */
+  /**
+   * Let `/readyz` answer 503 for `drainMs`. Then end the open streams of changes. Resolves when all requests that have
+   * begun are answered.
+   */
   close(): Promise<void>
 }
 
@@ -126,6 +134,11 @@ async function openParts(
   host: string,
 ): Promise<ServerParts> {
   checkGrants('use' in served, options)
+  if (options.prewarm !== undefined && 'use' in served) {
+    throw invalidInput(
+      'prewarm cannot be used with databases, because a database opens when a request names it',
+    )
+  }
   const pages = new Pages(host, options)
   const limits = resolveLimits(options.limits ?? {})
   // Load all modules now, because a newer version of the package may be installed over this one while the server runs.
@@ -146,11 +159,14 @@ class ServerParts implements Answering {
   readonly #metrics = new Metrics()
   readonly #closing = new AbortController()
   readonly #logger: ServeOptions['logger']
+  readonly #drainMs: number
+  #isDraining = false
+  #isWarming = false
   #closed: Promise<void> | undefined
 
   constructor(
     served: Served | Databases,
-    { basePath = '', logger, tracing }: ServeOptions,
+    { basePath = '', logger, tracing, drainMs = 0, prewarm }: ServeOptions,
     { pages, limits, handling }: Pick<Answering, 'pages' | 'limits' | 'handling'>,
   ) {
     this.basePath = `/${basePath}`.replace(/\/+/g, '/').replace(/\/$/, '')
@@ -159,6 +175,7 @@ class ServerParts implements Answering {
     this.handling = handling
     this.admission = new Admission(limits)
     this.#logger = logger
+    this.#drainMs = drainMs
     const listener = new Listener(limits, {
       answer: (request, response, expects) => {
         const answer = new Answer(this, request, response, expects)
@@ -171,7 +188,8 @@ class ServerParts implements Answering {
     this.listener = listener
     this.system = {
       operations: 'operations' in served ? served.operations : null,
-      isClosing: () => listener.isClosing,
+      isClosing: () => this.#isDraining,
+      isWarming: () => this.#isWarming,
       metrics: () =>
         this.#metrics.text({
           inFlight: this.admission.inFlight,
@@ -179,6 +197,12 @@ class ServerParts implements Answering {
           connections: listener.connections,
           stats: statsOf(served),
         }),
+    }
+    if (prewarm !== undefined && 'operations' in served) {
+      this.#isWarming = true
+      void prewarmTables(served, prewarm, () => this.#isDraining).finally(() => {
+        this.#isWarming = false
+      })
     }
   }
 
@@ -196,9 +220,16 @@ class ServerParts implements Answering {
   }
 
   close(): Promise<void> {
-    this.#closing.abort()
-    this.#closed ??= this.listener.close().then(() => this.#metrics.close())
+    this.#closed ??= this.#close()
     return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    this.#isDraining = true
+    if (this.#drainMs > 0) await systemClock.sleep(this.#drainMs, undefined, true)
+    this.#closing.abort()
+    await this.listener.close()
+    this.#metrics.close()
   }
 }
 

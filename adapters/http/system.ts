@@ -6,7 +6,10 @@ import { type HttpReply, jsonReply } from './reply.js'
 export interface System {
   /** The operations of the namespace. Null for a server of databases, which may have no open database. */
   readonly operations: Operations | null
+  /** Whether the server is closing, or will close after its drain time. */
   isClosing(): boolean
+  /** Whether tables are being loaded into the cache (`prewarm`). */
+  isWarming(): boolean
   metrics(): string
 }
 
@@ -17,7 +20,7 @@ const replies = new Map<string | null, (system: System, admit: Admit) => Promise
   [
     '/readyz',
     async system => {
-      const status = system.isClosing() ? 'closing' : (await answers(system.operations)) ? 'ok' : 'not ready'
+      const status = await statusOf(system)
       return jsonReply(status === 'ok' ? 200 : 503, { status })
     },
   ],
@@ -37,6 +40,14 @@ const replies = new Map<string | null, (system: System, admit: Admit) => Promise
  */
 export function systemReply(route: string | null, system: System, admit: Admit): Promise<HttpReply> | null {
   return replies.get(route)?.(system, admit) ?? null
+}
+
+async function statusOf(system: System): Promise<'ok' | 'closing' | 'warming' | 'not ready'> {
+  if (system.isClosing()) return 'closing'
+  if (system.isWarming()) return 'warming'
+  const isReady = await answers(system.operations)
+  // The server may have begun to close meanwhile.
+  return system.isClosing() ? 'closing' : isReady ? 'ok' : 'not ready'
 }
 
 /** Time limit for the check of `/readyz`, milliseconds. A healthy root answers much faster. */

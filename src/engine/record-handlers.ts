@@ -4,7 +4,7 @@
  */
 export { fetchTableBlobs } from './blobs.js'
 export { describeTableIndexStats, listTableIndices } from './index-records.js'
-export { getTableLsmStats, getTableLsmWriteSpec, prewarmTable, prewarmTableIndex } from './lance.js'
+export { getTableLsmStats, getTableLsmWriteSpec } from './lance.js'
 export {
   createNamespace,
   describeNamespace,
@@ -12,6 +12,7 @@ export {
   listNamespaces,
   namespaceExists,
 } from './namespaces.js'
+export { prewarmTable, prewarmTableIndex } from './prewarm.js'
 export {
   declareTable,
   deregisterTable,

@@ -783,10 +783,10 @@ export const operations = {
     response: cancelJobReply,
   },
 
-  // ---- operations of LanceDB's clients that have little or no effect in Sheaf
+  // ---- operations of LanceDB's clients that are not in the Lance Namespace specification
   prewarmTableIndex: {
     ...lancedbReads,
-    doc: 'Succeeds if the index exists. Sheaf loads an index when a query needs it.',
+    doc: 'Loads an index into the cache, if it takes at most half of the cache.',
     routes: ['POST /v1/table/{id}/index/{index_name}/prewarm'],
     body: 'none',
     request: prewarmIndexRequest,
@@ -795,7 +795,7 @@ export const operations = {
   },
   prewarmTable: {
     ...lancedbReads,
-    doc: 'Succeeds if the columns exist. Sheaf loads columns when a query needs them.',
+    doc: 'Loads columns into the cache, each if it takes at most half of the cache.',
     routes: ['POST /v1/table/{id}/page_cache/prewarm'],
     request: prewarmRequest,
     reply: 'empty',

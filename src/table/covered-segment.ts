@@ -94,6 +94,11 @@ export class SegmentReader<S> {
     return this.#isById
   }
 
+  /** Bytes of the segment's file. */
+  get fileBytes(): number {
+    return this.#covered.segment.bytes
+  }
+
   /** The fragments with rows in the segment. */
   get fragments(): readonly Fragment[] {
     return [...this.#items.keys()].map(id => this.#version.fragments.get(id)!)

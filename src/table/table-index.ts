@@ -62,6 +62,11 @@ export interface IndexReader {
    * the value, or if the index cannot find rows in this way.
    */
   seek(key: Key, found: FoundRows, most: number): boolean
+  /**
+   * Open all segments, and load their pages if they take at most half of the memory budget. The method is absent if the
+   * index has no files.
+   */
+  load?(pacer: Pacer): Promise<void>
 }
 
 /** Rows of fragments. Row `i` is the row `offsets[i]` of the fragment with the id `fragments[i]`. */
@@ -236,6 +241,15 @@ class TableIndexReader implements IndexReader {
     return arrived(this.#reading, loading, undefined)
   }
 
+  async load(pacer: Pacer): Promise<void> {
+    for (const { segment } of this.#cover.segments) await this.#open(segment)
+    if (!this.#source.memory.canHold(this.#bytes())) return
+    for (const { segment } of this.#cover.segments) {
+      const pages = await waitedFor(this.#reading, this.#pagesOf(segment), undefined)
+      await waitedFor(this.#reading, pages.loadAll(pacer), pacer.signal)
+    }
+  }
+
   #open(segment: IndexSegment): MaybePromise<ScalarSegment> {
     let opening = this.#opened.get(segment.file)
     if (opening === undefined) {
@@ -250,18 +264,23 @@ class TableIndexReader implements IndexReader {
     return opening
   }
 
-  async #openNew({ file, bytes, crc, rows }: IndexSegment): Promise<ScalarSegment> {
+  async #openNew(segment: IndexSegment): Promise<ScalarSegment> {
+    const pages = await this.#pagesOf(segment)
+    const { openSegment } = await opener()
+    return openSegment(this.kind, segment.rows, pages)
+  }
+
+  async #pagesOf({ file, bytes, crc }: IndexSegment): Promise<StoredSegment> {
     const { store, footers, memory } = this.#source
     const path = `${this.#location}/${filePath('indexes', file)}`
     const footer = await footers.get(path, () => readFooter(store, path, { bytes, crc }))
-    const all = this.#cover.segments.reduce((sum, { segment }) => sum + segment.bytes, 0)
-    const patience = pagePatienceFor(all, memory)
-    const { openSegment } = await opener()
-    return openSegment(
-      this.kind,
-      rows,
-      new StoredSegment(this.#source, this.#reading, path, footer, patience),
-    )
+    const patience = pagePatienceFor(this.#bytes(), memory)
+    return new StoredSegment(this.#source, this.#reading, path, footer, patience)
+  }
+
+  /** Bytes of the files of all segments. */
+  #bytes(): number {
+    return this.#cover.segments.reduce((sum, { segment }) => sum + segment.bytes, 0)
   }
 }
 
@@ -298,6 +317,14 @@ class StoredSegment implements SegmentFile {
       this.#path,
     )
     return whenResolved(arrived(this.#reading, loading, undefined), loaded => loaded.column)
+  }
+
+  /** Load all columns of all batches. */
+  async loadAll(pacer: Pacer): Promise<void> {
+    for (let batch = 0; batch < this.batchRows.length; batch++) {
+      for (let column = 0; column < this.#width; column++) await this.column(batch, column)
+      if (pacer.due()) await pacer.pause()
+    }
   }
 
   peek(batch: number, column: number): Column | undefined {

@@ -30,3 +30,8 @@ export function findPostgres() {
   ]
   return folders.find(each => ['initdb', 'postgres'].every(name => existsSync(join(each, name)))) ?? null
 }
+
+/** Return the path of HAProxy, or null. Debian installs it into a folder that is not on the PATH of every user. */
+export function findHaproxy() {
+  return findServer('haproxy') ?? ['/usr/sbin/haproxy'].find(path => existsSync(path)) ?? null
+}

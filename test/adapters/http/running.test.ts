@@ -1,14 +1,17 @@
 /** What a server tells of itself: health, metrics, the log. */
 import { once } from 'node:events'
 import { afterEach, describe, expect, test } from 'vitest'
+import { databases } from '../../../adapters/http/databases.js'
 import type { RequestRecord, ServeOptions } from '../../../adapters/http/options.js'
 import { type HttpServer, type serve as Serve, serve } from '../../../adapters/http/server.js'
 import { ErrorCode, SheafError } from '../../../src/errors.js'
 import { connect } from '../../../src/index.js'
 import { ask, askJson, dial, repliesOf, sendRaw } from '../../support/http.js'
+import { temporaryRoots } from '../../support/roots.js'
 import { echo, withHandler } from '../echo.js'
 import { parseMetrics, type Sample } from './parse-metrics.js'
 
+const freshRoot = temporaryRoots()
 let server: HttpServer | undefined
 
 async function start(served: Parameters<typeof Serve>[0], options: ServeOptions = {}): Promise<string> {
@@ -91,6 +94,94 @@ describe('health', () => {
     expect([reply?.status, reply?.json]).toEqual([503, { status: 'closing' }])
     go()
     await closing
+  })
+})
+
+describe('drain', () => {
+  const readiness = async (url: string) => {
+    const { status, json } = await ask(url, { method: 'GET', path: '/readyz' })
+    return [status, json]
+  }
+
+  test('a closing server is not ready, and answers requests until its drain time is over', async () => {
+    const url = await start(echo(), { drainMs: 400 })
+    const begun = performance.now()
+    const closing = server!.close()
+    expect(await readiness(url)).toEqual([503, { status: 'closing' }])
+    for (let asked = 0; performance.now() - begun < 300; asked++) {
+      const { status, headers } = await ask(url, { path: '/v1/table/t/exists' })
+      expect([asked, status, headers.connection]).toEqual([asked, 200, 'close'])
+    }
+    await closing
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(399)
+    await expect(ask(url, { path: '/healthz' })).rejects.toThrow(/ECONNREFUSED/)
+  })
+
+  test('streams of changes continue until the drain time is over', async () => {
+    const ns = await connect('memory://')
+    const table = await ns.createTable('t', [{ id: 1 }])
+    const url = await start(ns, { drainMs: 300 })
+    const { body } = await fetch(`${url}/v1/table/t/changes`)
+    const closing = server!.close()
+    await table.add([{ id: 2 }])
+    let text = ''
+    for await (const chunk of body!) text += Buffer.from(chunk).toString()
+    expect(text).toContain('"version":2')
+    await closing
+    await ns.close()
+  })
+})
+
+describe('prewarm', () => {
+  test('the server is not ready until the tables are loaded, and answers requests meanwhile', async () => {
+    const loaded: unknown[] = []
+    let finish!: () => void
+    const finished = new Promise<void>(resolve => {
+      finish = resolve
+    })
+    const fake = echo()
+    fake.answer = async ({ name, request }) => {
+      if (name === 'listAllTables') return { tables: ['a', 'n$b'] }
+      if (name === 'listTableIndices')
+        return { indexes: (request.id as string[]).length === 2 ? [{ index_name: 'i', columns: ['x'] }] : [] }
+      if (!name.startsWith('prewarm')) return undefined
+      loaded.push([name, request])
+      await finished
+      return undefined
+    }
+    const url = await start(fake, { prewarm: 'all' })
+    const ready = () => ask(url, { method: 'GET', path: '/readyz' })
+    const { status, json } = await ready()
+    expect([status, json]).toEqual([503, { status: 'warming' }])
+    expect((await ask(url, { path: '/v1/table/t/exists' })).status).toBe(200)
+    finish()
+    await expect.poll(async () => (await ready()).status).toBe(200)
+    expect(loaded).toEqual([
+      ['prewarmTable', { id: ['a'] }],
+      ['prewarmTableIndex', { id: ['n', 'b'], index_name: 'i' }],
+      ['prewarmTable', { id: ['n', 'b'], columns: ['x'] }],
+    ])
+  })
+
+  test('a table that does not exist is a warning, and the next table is loaded', async () => {
+    const ns = await connect('memory://')
+    await ns.createTable('t', [{ id: 1, x: 2 }])
+    const warned = once(process, 'warning')
+    const url = await start(ns, { prewarm: ['no', 't'] })
+    const [{ message }] = await warned
+    expect(message).toMatch(/^sheaf: prewarm: table "no" cannot be loaded: /)
+    await expect.poll(async () => (await ask(url, { method: 'GET', path: '/readyz' })).status).toBe(200)
+    expect(ns.stats().memory.partitions.columns!.bytes).toBeGreaterThan(0)
+    await server!.close()
+    await ns.close()
+  })
+
+  test('databases cannot be loaded', async () => {
+    const served = databases(freshRoot())
+    await expect(serve(served, { port: 0, prewarm: 'all' })).rejects.toThrow(
+      'prewarm cannot be used with databases',
+    )
+    await served.close()
   })
 })
 
