@@ -36,14 +36,20 @@ export class ServingNode extends Restarted {
   readonly #command: readonly string[]
   readonly #env: Readonly<Record<string, string>>
 
-  constructor(root: string, place: Place, env: Readonly<Record<string, string>>) {
+  /** `options`: further arguments of the command. */
+  constructor(
+    root: string,
+    place: Place,
+    env: Readonly<Record<string, string>>,
+    options: readonly string[] = [],
+  ) {
     super()
     const { host, port, inNetwork } = place
     this.url = `http://${host}:${port}`
     this.#env = env
     const program = [process.execPath, ...withPeers, resolve('dist/lib/cli.js'), 'serve', root]
     const listen = ['--host', host, '--port', String(port), '--allow-anonymous', '--log', 'none']
-    this.#command = [...inNetwork, ...program, ...listen]
+    this.#command = [...inNetwork, ...program, ...listen, ...options]
   }
 
   async start(): Promise<void> {
@@ -55,6 +61,15 @@ export class ServingNode extends Restarted {
       const reply = await fetch(`${this.url}/readyz`).catch(() => null)
       return reply?.status === 200
     })
+  }
+
+  /** Ask the process to end, and return its exit code. */
+  async terminate(): Promise<number | null> {
+    const child = this.child!
+    this.child = null
+    child.kill('SIGTERM')
+    const [code] = (await once(child, 'exit')) as [number | null]
+    return code
   }
 }
 

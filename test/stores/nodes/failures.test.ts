@@ -4,8 +4,9 @@ import { connectHttp } from '../../../adapters/http/client.js'
 import { connect, type Namespace } from '../../../src/index.js'
 import { ask, askJson } from '../../support/http.js'
 import { temporaryRoots } from '../../support/roots.js'
+import { ServingNode } from '../campaigns/processes.js'
+import { freePort } from '../server.js'
 import { Balancer, haproxy } from './balancer.js'
-import { NodeProcess } from './node-process.js'
 
 const tables = Array.from({ length: 8 }, (_, i) => `t${i}`)
 const freshRoot = temporaryRoots()
@@ -70,7 +71,7 @@ class Load {
 const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 
 describe.skipIf(haproxy === null)('two nodes behind HAProxy', () => {
-  let nodes: NodeProcess[] = []
+  const nodes: ServingNode[] = []
   let balancer: Balancer
 
   beforeAll(async () => {
@@ -78,8 +79,14 @@ describe.skipIf(haproxy === null)('two nodes behind HAProxy', () => {
     const ns = await connect(root)
     for (const name of tables) await ns.createTable(name, [{ id: 0, vector: [1, 0] }])
     await ns.close()
-    nodes = [await NodeProcess.start(root), await NodeProcess.start(root)]
-    balancer = await Balancer.start(nodes.map(({ port }) => port))
+    const ports = [await freePort(), await freePort()]
+    for (const port of ports) {
+      const place = { host: '127.0.0.1', port, inNetwork: [] }
+      const node = new ServingNode(root, place, {}, ['--drain', '2s', '--prewarm', 'all'])
+      nodes.push(node)
+      await node.start()
+    }
+    balancer = await Balancer.start(ports)
   })
   afterAll(async () => {
     await balancer?.stop()
@@ -104,7 +111,10 @@ describe.skipIf(haproxy === null)('two nodes behind HAProxy', () => {
     const client = connectHttp(balancer.url)
     for (const name of tables) {
       const rows = await client.table(name).query().where('id > 0').select(['id']).toArray()
-      expect([name, rows.map(({ id }) => id).sort((a, b) => a - b)]).toEqual([name, load.written.get(name)])
+      expect([name, rows.map(({ id }) => Number(id)).sort((a, b) => a - b)]).toEqual([
+        name,
+        load.written.get(name),
+      ])
       await client.table(name).delete('id > 0')
     }
     await client.close()
@@ -114,8 +124,8 @@ describe.skipIf(haproxy === null)('two nodes behind HAProxy', () => {
     const query = JSON.stringify({ vector: { single_vector: [0.5, 0.5] }, k: 5 })
     const headers = { 'content-type': 'application/json' }
     for (const name of tables) {
-      const asked = nodes.map(({ port }) =>
-        ask(`http://127.0.0.1:${port}`, { path: `/v1/table/${name}/query`, headers, body: query }),
+      const asked = nodes.map(({ url }) =>
+        ask(url, { path: `/v1/table/${name}/query`, headers, body: query }),
       )
       const [one, two] = await Promise.all(asked)
       expect(one!.status).toBe(200)
@@ -132,7 +142,7 @@ describe.skipIf(haproxy === null)('two nodes behind HAProxy', () => {
     await pause(2500)
     const during = await places()
     expect(new Set(Object.values(during))).toEqual(new Set(['node2']))
-    await nodes[0]!.run()
+    await nodes[0]!.start()
     await untilBothServe()
     await load.stop()
     expect(await places()).toEqual(before)
@@ -147,7 +157,7 @@ describe.skipIf(haproxy === null)('two nodes behind HAProxy', () => {
     for (const node of nodes) {
       await pause(1000)
       expect(await node.terminate()).toBe(0)
-      await node.run()
+      await node.start()
       await untilBothServe()
     }
     await load.stop()
