@@ -15,7 +15,7 @@ export interface Reply {
 export function requestBytes(path: string, body: string): Buffer {
   const head = [
     `POST ${path} HTTP/1.1`,
-    'host: bench',
+    'host: localhost',
     'content-type: application/json',
     `content-length: ${Buffer.byteLength(body)}`,
   ]

@@ -18,6 +18,7 @@ import { bench as maintenance } from './maintenance.js'
 import { bench as manyTables } from './many-tables.js'
 import { bench as memory } from './memory.js'
 import { bench as mutate } from './mutate.js'
+import { bench as nodes } from './nodes.js'
 import { bench as openCold } from './open-cold.js'
 import { bench as queryExact } from './query-exact.js'
 import { bench as queryFiltered } from './query-filtered.js'
@@ -50,6 +51,7 @@ await askBenches(
     named(memory),
     named(http),
     named(httpStream),
+    named(nodes),
     named(growth),
     named(bulk),
     named(worker),

@@ -9,6 +9,7 @@ import { bench as ingest } from '../../bench/ingest.js'
 import { bench as manyTables } from '../../bench/many-tables.js'
 import { bench as memory } from '../../bench/memory.js'
 import { bench as mutate } from '../../bench/mutate.js'
+import { bench as nodes } from '../../bench/nodes.js'
 import { bench as openCold } from '../../bench/open-cold.js'
 import { bench as queryFiltered } from '../../bench/query-filtered.js'
 import { bench as querySql } from '../../bench/query-sql.js'
@@ -102,6 +103,15 @@ test('http-stream: everything is taken, and given back in either form', async ()
   for (const { name, figures } of uploads!.entries)
     expect(figures!.batchesMore, name).toBeGreaterThanOrEqual(0)
   expect(downloads!.entries).toHaveLength(3)
+})
+
+test('nodes: two nodes behind HAProxy answer as one does', async () => {
+  const { cases } = await runBench(nodes, 'small')
+  for (const { entries } of cases) {
+    const [one, two] = entries
+    expect(two!.answer).toBe(one!.answer)
+    expect(two!.figures!.perSecond).toBeGreaterThan(0)
+  }
 })
 
 test('bulk: slices are the whole, and several writers make one version', async () => {
