@@ -69,8 +69,8 @@ export function remoteOperations(place: string, send: (call: Call) => Promise<un
     const asked = args.shift()
     const body = entry.body === 'arrow' ? arrowBody(args.shift(), name) : undefined
     refuseMore(name, entry.body === 'arrow' ? 3 : 2, args.slice(1))
-    // `memory` is not sent: the side that receives the call limits its own memory.
-    const { memory: _, skipped, ...options } = parse(serverCallShape, args[0] ?? {}, name)
+    // `memory` is not sent: the side that receives the call limits its own memory. Functions cannot be sent.
+    const { memory: _, nodes: __, skipped, ...options } = parse(serverCallShape, args[0] ?? {}, name)
     const request = parseRequest(name, asked, { skipped }) as Call['request']
     options.signal?.throwIfAborted()
     try {

@@ -44,6 +44,10 @@ Every user of the machine can read secrets on a command line, so pass them in a 
         type: 'texts',
         help: 'origins of web pages that may call the server, for example https://app.example (default none)',
       },
+      balancer: {
+        type: 'text',
+        help: 'URL of the load balancer of all servers of the root, to which the server sends parts of large searches (default none)',
+      },
       'api-keys': { type: 'secrets', help: 'secrets accepted in x-api-key; may be repeated' },
       'api-keys-file': { type: 'path', help: 'file with these secrets, as lines name=secret or as JSON' },
       tokens: { type: 'secrets', help: 'secrets accepted in Authorization: Bearer; may be repeated' },

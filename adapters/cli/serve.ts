@@ -50,6 +50,7 @@ async function serveOptions(command: Call<'serve'>): Promise<ServeOptions> {
     auth,
     prewarm: prewarm?.includes('all') ? 'all' : prewarm,
     drainMs: drain,
+    balancer: command.balancer === undefined ? undefined : { url: command.balancer },
     limits: limitsOf(command),
     logger: loggerOf(command, auth),
   }

@@ -154,6 +154,7 @@ export class Answer {
       target: this.#target,
       found: this.#found,
       signal: patience.signal,
+      endsAt: this.#begun + patience.ms,
       admit,
       admitUnidentified: () => admission.enterUnidentified(address),
       becomeStream,

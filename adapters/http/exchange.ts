@@ -1,4 +1,4 @@
-/** Sends HTTP requests to a server, and receives the replies. Only the client uses this file. */
+/** Sends HTTP requests to a server, and receives the replies. Clients use this file, and servers for the parts of searches. */
 import http, { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { urlToHttpOptions } from 'node:url'

@@ -47,6 +47,7 @@ import { type Asked, Gate } from './gate.js'
 import type { Limits } from './limits.js'
 import { eventStream } from './media-types.js'
 import { namedObjects } from './named-objects.js'
+import { NodeClient } from './node-client.js'
 import { openApi } from './openapi.js'
 import type { ServeOptions } from './options.js'
 import type { Particulars } from './particulars.js'
@@ -112,6 +113,8 @@ interface Arrival {
    * write is no longer aborted once its commit has begun.
    */
   readonly signal: (access: OperationEntry['access']) => AbortSignal | undefined
+  /** End of the time of the call, in milliseconds of `performance.now()`. */
+  readonly endsAt: number
   /**
    * Take a place for the call until its reply is sent. `principal`: the name of the caller; undefined without `auth`.
    * Throws ServiceUnavailable if all places are taken, and Throttling if this caller has too many calls in progress.
@@ -145,6 +148,13 @@ interface ServerCall extends Call {
   readonly form: UploadForm | undefined
 }
 
+/** The operations whose work other nodes may share. */
+const searches: ReadonlySet<OperationName> = new Set([
+  'queryTable',
+  'explainTableQueryPlan',
+  'analyzeTableQueryPlan',
+])
+
 /** Limits for a JSON body that the server reads to find the credentials of the caller. */
 const ofUnidentified = { maxBytes: 1 << 20, withinMs: 10_000 }
 
@@ -155,28 +165,32 @@ export class Handling {
   readonly #gate: Gate
   readonly #contextPrefixes: readonly string[]
   readonly #uploads: UploadMemory
+  readonly #nodes: NodeClient | undefined
 
   private constructor(
     served: Served | Databases,
     limits: Limits,
     gate: Gate,
     contextPrefixes: readonly string[],
+    nodes: NodeClient | undefined,
   ) {
     this.#served = served
     this.#limits = limits
     this.#gate = gate
     this.#contextPrefixes = contextPrefixes
+    this.#nodes = nodes
     this.#uploads = new UploadMemory(limits.uploadBytes)
   }
 
   /** Create the `Handling` of a server. Throws InvalidInput for invalid options. */
   static async open(
     served: Served | Databases,
-    { auth, authorize, contextPrefixes }: ServeOptions,
+    { auth, authorize, contextPrefixes, balancer }: ServeOptions,
     limits: Limits,
   ): Promise<Handling> {
     const prefixes = resolvePrefixes(contextPrefixes)
-    return new Handling(served, limits, await Gate.open(auth, authorize), prefixes)
+    const nodes = balancer === undefined ? undefined : new NodeClient(balancer)
+    return new Handling(served, limits, await Gate.open(auth, authorize), prefixes, nodes)
   }
 
   /** Return the reply to a request. Throws the error that the client gets. */
@@ -205,6 +219,11 @@ export class Handling {
         return errorReply(error, target.path, target.dialect, undefined, allow)
       }
     }
+  }
+
+  /** Close the connections to other nodes. */
+  close(): void {
+    this.#nodes?.close()
   }
 
   /** Authenticate a request that is not a call. Only its header is read. Throws Unauthenticated. */
@@ -266,6 +285,7 @@ export class Handling {
       skipped,
       memory,
       uploadLimits: this.#uploadLimits(request, particulars),
+      nodes: searches.has(name) ? this.#nodes?.sender(request.headers, identity, arrival.endsAt) : undefined,
     }
     const upload = memory && arrival.body.chunks(signal)
     const work = this.#allowedResult(arrival, { name, request: fields, body: upload, form, options })

@@ -17,6 +17,7 @@ import {
 import { longestTimerMs } from './events.js'
 import { type AuthOptions, type Authorize, authShape } from './gate.js'
 import { type Limits, limitsShape } from './limits.js'
+import { type BalancerOptions, balancerShape } from './node-client.js'
 
 export interface ServeOptions {
   /** Port to listen on. Default 2333. 0: the system chooses a free port. */
@@ -49,6 +50,11 @@ export interface ServeOptions {
    * only pages that the server itself serves may call.
    */
   readonly allowOrigins?: readonly string[] | undefined
+  /**
+   * The load balancer of all nodes of the root. The server divides searches with much work, and sends the parts through
+   * the balancer. Default: the server searches alone.
+   */
+  readonly balancer?: BalancerOptions | undefined
   /** Limits on requests and callers. A limit that is not given has its default. */
   readonly limits?: Partial<Limits> | undefined
   /**
@@ -103,6 +109,7 @@ const handlerFields = optionFields<HandlerOptions>()({
   allowAnonymous: boolean,
   allowHosts: array(string()),
   allowOrigins: array(string()),
+  balancer: balancerShape,
   limits: limitsShape,
   contextPrefixes: array(string()),
   prewarm: either<NonNullable<ServeOptions['prewarm']>>(

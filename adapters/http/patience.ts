@@ -5,7 +5,7 @@ import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import type { OperationEntry } from '../../src/protocol/operations.js'
 import { longestTimerMs } from './events.js'
 
-const timeoutHeader = 'x-request-timeout-ms'
+export const timeoutHeader = 'x-request-timeout-ms'
 
 interface Patience {
   /**
@@ -13,6 +13,8 @@ interface Patience {
    * aborted when its time is over.
    */
   readonly signal: (access: OperationEntry['access']) => AbortSignal | undefined
+  /** Time limit of the call from its beginning, milliseconds. */
+  readonly ms: number
   /** Stop the time limit, because the call has become a stream. The signal still fires when the client is gone. */
   readonly extend: () => void
   /** Stop the timer, because the call is over. */
@@ -33,6 +35,7 @@ export function patienceFor(request: IncomingMessage, requestMs: number): Patien
   let end: (() => void) | undefined
   let timer: NodeJS.Timeout | undefined
   return {
+    ms,
     signal: access => {
       const gone = access === 'read' ? endOf(request.socket) : undefined
       if (isEndless) return gone

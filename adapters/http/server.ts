@@ -229,6 +229,7 @@ class ServerParts implements Answering {
     if (this.#drainMs > 0) await systemClock.sleep(this.#drainMs, undefined, true)
     this.#closing.abort()
     await this.listener.close()
+    this.handling.close()
     this.#metrics.close()
   }
 }

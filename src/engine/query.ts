@@ -10,6 +10,7 @@ import { invalidInput } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
 import { findFieldById, typeOf } from '../manifest/field-node.js'
 import { countRows } from '../manifest/layout.js'
+import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
 import { type MaybePromise, type TaskStream, whenResolved } from '../primitives/task.js'
 import type { ArrowReply, Handler, HandlerOptions, Request } from '../protocol/calls.js'
@@ -20,6 +21,7 @@ import type { Plan } from '../query/plan.js'
 import { planQuery } from '../query/plan-query.js'
 import type { TextIndex } from '../query/plan-text-search.js'
 import { RowSource } from '../query/source.js'
+import type { Spread } from '../query/units.js'
 import type { Engine } from '../root/engine.js'
 import { type OpenTable, openVersion } from '../root/open-table.js'
 import { RequestTally } from '../storage/request-tally.js'
@@ -32,6 +34,7 @@ const importFilter = lazyImport(() => import('../query/bind-table-filter.js'))
 const importEnds = lazyImport(() => import('../query/ends.js'))
 const importExplain = lazyImport(() => import('../query/explain.js'))
 const importAnalyze = lazyImport(() => import('../query/analyze.js'))
+const importSpread = lazyImport(() => import('./node-spread.js'))
 
 export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request, options) => {
   // An answer that is streamed begins only when the state is known.
@@ -49,12 +52,14 @@ async function answerOf(
   const opened = await openVersions(engine, request.id, request, state, options)
   const { reader, version, other } = opened
   const pacer = new Pacer(options.signal)
-  const plan = await planIn(engine, request, opened, pacer)
+  const clock = clockOf(engine, options)
+  const plan = await planIn(engine, clock, request, opened, pacer)
   const { streamAfter, dialect } = options
   const scan = streamAfter === undefined ? null : beginScan(plan, reader, other, pacer, engine.clock)
   if (scan !== null)
     return answered(version, dialect === 'lance' ? withDescriptors(scan) : scan, streamAfter!)
-  const { schema, batches } = await executePlan(plan, reader, other, pacer, engine.clock)
+  const spread = await spreadOf(engine, clock, request, opened, options)
+  const { schema, batches } = await executePlan(plan, reader, other, pacer, engine.clock, { spread })
   if (dialect !== 'lance') return new ReadRows(version, schema, batches)
   const described = describedSchema(schema)
   return new ReadRows(
@@ -85,8 +90,10 @@ export const explainTableQueryPlan: Handler<Engine, 'explainTableQueryPlan'> = a
   const opened = await openVersions(engine, id, query, await engine.root.refresh(options.signal), options)
   const { reader, other } = opened
   const pacer = new Pacer(options.signal)
-  const plan = await planIn(engine, { ...query, id }, opened, pacer, true)
-  const source = new RowSource(reader, pacer, other)
+  const clock = clockOf(engine, options)
+  const plan = await planIn(engine, clock, { ...query, id }, opened, pacer, true)
+  const spread = await spreadOf(engine, clock, { ...query, id }, opened, options)
+  const source = new RowSource(reader, pacer, other, null, spread)
   const { explainPlan } = await importExplain()
   return explainPlan(plan, source, id.join('$'), verbose === true, pacer)
 }
@@ -102,8 +109,10 @@ export const analyzeTableQueryPlan: Handler<Engine, 'analyzeTableQueryPlan'> = a
     const opened = await openVersions(engine, request.id, request, state, options)
     const { reader, other } = opened
     const pacer = new Pacer(options.signal)
-    const plan = await planIn(engine, request, opened, pacer)
-    return analyzePlan(plan, reader, other, request.id.join('$'), pacer, engine.clock)
+    const clock = clockOf(engine, options)
+    const plan = await planIn(engine, clock, request, opened, pacer)
+    const spread = await spreadOf(engine, clock, request, opened, options)
+    return analyzePlan(plan, reader, other, request.id.join('$'), pacer, { clock: engine.clock, spread })
   }
   const { meter } = engine.store
   if (meter === undefined) return analyze()
@@ -129,12 +138,36 @@ export const countTableRows: Handler<Engine, 'countTableRows'> = (engine, reques
   })
 }
 
+/** Return the clock of a query. If other nodes may take part in the query, its time stands still. */
+function clockOf({ clock }: Engine, { nodes }: HandlerOptions): Clock {
+  if (nodes === undefined) return clock
+  const now = clock.now()
+  return { ...clock, now: () => now }
+}
+
+/** Return how to send parts of a query to other nodes. Null: this process searches alone. `clock`: the clock of the plan. */
+async function spreadOf(
+  engine: Engine,
+  clock: Clock,
+  request: Request<'queryTable'>,
+  { head, version, reader }: OpenedVersions,
+  { nodes, signal }: HandlerOptions,
+): Promise<Spread | null> {
+  if (nodes === undefined || (request.vector == null && request.full_text_query === undefined)) return null
+  const { openSpread } = await importSpread()
+  const { uuid, location } = head
+  const { id } = request
+  const query = { id, uuid, location, version, now: clock.now(), layout: reader.layout, signal }
+  return openSpread(engine, nodes, request, query)
+}
+
 /**
  * Plan a query. `guess`: whether to assume that enough rows match the filter, instead of counting them (see
  * `narrowedToEnds`).
  */
 function planIn(
-  { clock, source }: Engine,
+  { source }: Engine,
+  clock: Clock,
   request: Request<'queryTable'>,
   { reader, awaitedTexts }: OpenedVersions,
   pacer: Pacer,
@@ -151,7 +184,7 @@ function planIn(
   })
 }
 
-interface OpenedVersions extends Pick<OpenTable, 'reader' | 'version'> {
+interface OpenedVersions extends Pick<OpenTable, 'head' | 'reader' | 'version'> {
   /** The version to compare with (`differs_from`). Null: the query compares no versions. */
   readonly other: TableReader | null
   /**
@@ -178,7 +211,7 @@ async function openVersions(
     differs_from === undefined
       ? null
       : (await openVersion(engine, head, versionOf(head, differs_from), signal)).reader
-  return { reader: open.reader, version: open.version, awaitedTexts, other }
+  return { head, reader: open.reader, version: open.version, awaitedTexts, other }
 }
 
 /**

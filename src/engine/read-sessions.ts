@@ -20,6 +20,7 @@ import type { CatalogState } from '../catalog/state.js'
 import { ReadRows } from '../client/arrow-rows.js'
 import { isOfGroups } from '../client/selection.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
+import { lazyImport } from '../lazy-import.js'
 import { Pacer } from '../primitives/pacer.js'
 import { streamTask, type TaskStream } from '../primitives/task.js'
 import type { Handler, HandlerOptions, Reply, Request } from '../protocol/calls.js'
@@ -35,6 +36,9 @@ import type { Engine } from '../root/engine.js'
 import { locationOf, readerOf } from '../root/open-table.js'
 import type { TableReader } from '../table/table-reader.js'
 import { answered } from './answered.js'
+import { isUnitToken } from './unit-token.js'
+
+const importUnitAnswer = lazyImport(() => import('./unit-answer.js'))
 
 /** Maximum number of sessions that one process keeps pinned. */
 const sessionsMax = 1000
@@ -201,6 +205,12 @@ function checkTokens(each: number, count: number): void {
 
 export const readTableSlice: Handler<Engine, 'readTableSlice'> = async (engine, request, options) => {
   const { token, after, max_bytes: maxBytes } = request
+  const content = await engine.retained.tokens.open(token)
+  if (isUnitToken(content)) {
+    checkTable(engine, content, request.id, options)
+    const { answerUnit } = await importUnitAnswer()
+    return answerUnit(engine, content, options.signal)
+  }
   // Read the newest slots first, because the session may have begun in a slot that this process has not read.
   await engine.root.refresh(options.signal)
   const slice = await openedToken<SliceToken>(engine, token, request.id, options)
@@ -287,17 +297,30 @@ export const closeTableReadSession: Handler<Engine, 'closeTableReadSession'> = a
 
 /** Return the content of a token. Throws `InvalidInput` if the token is not for the table of the call. */
 async function openedToken<T extends Session>(
-  { retained, root }: Engine,
+  engine: Engine,
   token: string,
   id: readonly string[],
-  { table, signal }: HandlerOptions,
+  options: HandlerOptions,
 ): Promise<T> {
-  signal?.throwIfAborted()
-  const content = (await retained.tokens.open(token)) as T
+  options.signal?.throwIfAborted()
+  const content = (await engine.retained.tokens.open(token)) as T
+  if (isUnitToken(content))
+    throw invalidInput('the token belongs to a sub-query, but a session token is needed')
+  checkTable(engine, content, id, options)
+  return content
+}
+
+/** Throw InvalidInput if a token is not for the table of the call. */
+function checkTable(
+  { root }: Engine,
+  content: Pick<Session, 'id' | 'uuid'>,
+  id: readonly string[],
+  { table }: HandlerOptions,
+): void {
   // The caller is allowed to read the table of the call. So the token must be for this table, by the name that the
   // table has now or had when the session began.
   const isNamed = content.id.join('\0') === id.join('\0') || tableNamed(root.state, id)?.uuid === content.uuid
-  if (table === undefined ? isNamed : content.uuid === table) return content
+  if (table === undefined ? isNamed : content.uuid === table) return
   throw invalidInput(`the token is for table ${idText(content.id)}, but the call is for table ${idText(id)}`)
 }
 

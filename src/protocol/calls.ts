@@ -118,12 +118,35 @@ export interface ServerCallOptions extends OperationOptions {
   readonly uploadLimits?: UploadLimits | undefined
   /** Array to which the unknown names of the request are added; they are then skipped. Default: they are refused. */
   readonly skipped?: string[] | undefined
+  /** Sends parts of a search to other nodes. Default: the engine searches alone. An engine in another thread ignores it. */
+  readonly nodes?: NodeSender | undefined
 }
+
+/** Sends sub-queries to the nodes of a root. */
+export interface NodeSender {
+  /** A search with less estimated work is not sent. Milliseconds. */
+  readonly minWorkMs: number
+  /** Time after which a sub-query without an answer is also run by this node, milliseconds. */
+  readonly hedgeMs: number
+  /**
+   * Send a token to a node, which answers as `readTableSlice` does. `shard`: name of the data that the sub-query reads.
+   * Rejects if no node answers, or if the answer is an error.
+   */
+  send(
+    id: readonly string[],
+    shard: string,
+    token: string,
+    signal: AbortSignal | undefined,
+  ): Promise<Uint8Array>
+}
+
+const isObject = (value: unknown) => typeof value === 'object' && value !== null
 
 export const serverCallShape = options<ServerCallOptions>()({
   streamAfter: integer(0),
-  memory: given<SharedMemory>('memory that is shared', value => typeof value === 'object' && value !== null),
-  uploadLimits: given<UploadLimits>('limits', value => typeof value === 'object' && value !== null),
+  memory: given<SharedMemory>('memory', isObject),
+  uploadLimits: given<UploadLimits>('limits', isObject),
+  nodes: given<NodeSender>('nodes', isObject),
   skipped: given<string[]>('an array', Array.isArray),
   table: string(),
   maxMessageBytes: given<number>('a number of bytes > 0', value => typeof value === 'number' && value > 0),

@@ -15,10 +15,11 @@ import { explained } from './explain.js'
 import { type Figures, Meter } from './meter.js'
 import type { Plan } from './plan.js'
 import { RowSource } from './source.js'
+import type { Spread } from './units.js'
 
 /**
  * Execute a plan and return it as text with measurements. `table`: name of the table. `other`: reader of the version
- * `plan.differsFrom`, else null.
+ * `plan.differsFrom`, else null. `spread`: sends parts of searches to other nodes; null: this process searches alone.
  */
 export async function analyzePlan(
   plan: Plan,
@@ -26,20 +27,26 @@ export async function analyzePlan(
   other: TableReader | null,
   table: string,
   pacer: Pacer,
-  clock: Clock,
+  { clock, spread }: { readonly clock: Clock; readonly spread: Spread | null },
 ): Promise<string> {
   const meter = new Meter(clock)
   const begun = clock.elapsed()
-  const { batches } = await executePlan(plan, reader, other, pacer, clock, meter)
+  const { batches } = await executePlan(plan, reader, other, pacer, clock, { meter, spread })
   const rows = batches.reduce((sum, { length }) => sum + length, 0)
   const total = `Analyze: ${figuresText({ rows, ms: clock.elapsed() - begun, bytes: 0 })}`
-  const { steps, notes } = await explained(plan, new RowSource(reader, pacer, other), table, false, pacer)
+  const { steps, notes } = await explained(
+    plan,
+    new RowSource(reader, pacer, other, null, spread),
+    table,
+    false,
+    pacer,
+  )
   const lines = steps.map(({ text, step }, depth) => {
     const figures = step === undefined ? undefined : meter.of(step)
     const more = step === 'scan' ? scanText(meter) : nearText(step, meter)
     return `${'  '.repeat(depth + 1)}${text}${figures === undefined ? '' : `, ${figuresText(figures, more)}`}`
   })
-  return [total, ...lines, ...notes].join('\n')
+  return [total, ...lines, ...notes, ...(spread?.report() ?? [])].join('\n')
 }
 
 /** Return a line with the requests of a query to object storage, and their price for a million such queries. */

@@ -26,6 +26,7 @@ import { chunkRows, evaluated, foundRows, namesOf, type Run, rankedRows, stepsOf
 import { seedOf } from './seed.js'
 import { queryIndexColumn, queryIndexField, RowSource } from './source.js'
 import { inSteps } from './steps.js'
+import type { Spread } from './units.js'
 
 const ordering = lazyImport(() => import('./ordered.js'))
 const grouping = lazyImport(() => import('./group-rows.js'))
@@ -39,20 +40,25 @@ interface QueryResult {
   readonly batches: readonly Batch[]
 }
 
-/**
- * Execute a plan. `other`: reader of the version `plan.differsFrom`, else null. `meter`: measures the steps; default
- * null, no measurements.
- */
+/** How a plan is executed. */
+interface Execution {
+  /** Measures the steps. Default: no measurements. */
+  readonly meter?: Meter | null
+  /** Sends parts of searches to other nodes. Default: this process searches alone. */
+  readonly spread?: Spread | null
+}
+
+/** Execute a plan. `other`: reader of the version `plan.differsFrom`, else null. */
 export async function executePlan(
   plan: Plan,
   reader: TableReader,
   other: TableReader | null,
   pacer: Pacer,
   clock: Clock,
-  meter: Meter | null = null,
+  { meter = null, spread = null }: Execution = {},
 ): Promise<QueryResult> {
   const { search, distinct } = plan
-  const run = runOf(plan, reader, other, pacer, clock, meter)
+  const run = runOf(plan, new RowSource(reader, pacer, other, meter, spread), pacer, clock)
   const schema = schemaOf(plan)
   const batches: Batch[] = []
   if (distinct) {
@@ -103,7 +109,8 @@ export function beginScan(
   const isPlain = plan.grouping === null && !plan.distinct && plan.order.length === 0 && !isRanked(plan)
   if (!isPlain) return null
   const schema = schemaOf(plan)
-  return { schema, batches: rowsInGroups(runOf(plan, reader, other, pacer, clock, null), schema, false) }
+  const run = runOf(plan, new RowSource(reader, pacer, other), pacer, clock)
+  return { schema, batches: rowsInGroups(run, schema, false) }
 }
 
 /** Approximate size of a batch of a slice in bytes. It does not depend on the division of the rows into fragments. */
@@ -120,7 +127,7 @@ const messageRows = 1024 * 1024
  */
 export function beginSlice(plan: Plan, reader: TableReader, pacer: Pacer, clock: Clock): Scan {
   const schema = schemaOf(plan)
-  return { schema, batches: messagesOf(runOf(plan, reader, null, pacer, clock, null), schema) }
+  return { schema, batches: messagesOf(runOf(plan, new RowSource(reader, pacer), pacer, clock), schema) }
 }
 
 function* messagesOf(run: Run, schema: Schema): TaskStream<Batch> {
@@ -158,18 +165,11 @@ function joinedMessage(batches: readonly Batch[]): Batch {
   return { ...concatBatches(batches), ...(metadata !== undefined && { metadata }) }
 }
 
-function runOf(
-  plan: Plan,
-  reader: TableReader,
-  other: TableReader | null,
-  pacer: Pacer,
-  clock: Clock,
-  meter: Meter | null,
-): Run {
+function runOf(plan: Plan, source: RowSource, pacer: Pacer, clock: Clock): Run {
   const { counted, offset, limit, output } = plan
   return {
     plan,
-    source: new RowSource(reader, pacer, other, meter),
+    source,
     pacer,
     names: namesOf(output.map(({ value }) => value)),
     seed: seedOf(clock),

@@ -3,6 +3,7 @@
  * Filters are printed as they are executed: with resolved names, folded constants, and conditions in execution order.
  */
 import { typeName } from '../arrow/type-name.js'
+import { lazyImport } from '../lazy-import.js'
 import type { Layout } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { runTask } from '../primitives/task.js'
@@ -15,11 +16,14 @@ import { describeVectorSearch } from './explain-near.js'
 import { describeTextSearch } from './explain-text.js'
 import { choiceFor, mayPassByRecord } from './filter.js'
 import { type SplitFilter, splitByNames } from './named-rows.js'
-import { type Aggregate, isRanked, type OrderKey, type OutputColumn, type Plan } from './plan.js'
+import { type Aggregate, foundWindow, isRanked, type OrderKey, type OutputColumn, type Plan } from './plan.js'
 import { indexesOf, printProbes } from './probes.js'
-import { enoughFor, foundWindow } from './run.js'
+import { enoughFor } from './run.js'
 import type { RowSource } from './source.js'
 import type { Fusion } from './text-plan.js'
+import type { Spread } from './units.js'
+
+const spreading = lazyImport(() => import('./spread.js'))
 
 /** A step of a plan. */
 interface ExplainedStep {
@@ -85,7 +89,20 @@ export async function explained(
     ),
     ...unusedIndexes(before, reader.indexes, choice),
   ]
-  return { steps, notes: [...unused, ...[...warnings].map(warning => `warning: ${warning}`)] }
+  const nodes = source.spread === null ? [] : await nodeNotes(plan, source, source.spread, pacer)
+  return { steps, notes: [...unused, ...[...warnings].map(warning => `warning: ${warning}`), ...nodes] }
+}
+
+/** Return a note for each search of a plan: whether several nodes execute it. */
+async function nodeNotes(plan: Plan, source: RowSource, spread: Spread, pacer: Pacer): Promise<string[]> {
+  const { divide, divisionText } = await spreading()
+  const notes: string[] = []
+  for (const which of ['vector', 'text'] as const) {
+    if ((which === 'vector' ? plan.search : plan.text) === null) continue
+    const division = await runTask(divide(which, plan, source, spread.minWorkMs, pacer))
+    notes.push(`${which} search: ${divisionText(division)}`)
+  }
+  return notes
 }
 
 /** Return the filter that runs before the search, or the filter of a scan. Null: no such filter. */

@@ -66,6 +66,8 @@ interface Asked {
   readonly until?: number
   /** Number of matches after which the scan may stop. Default: no limit. */
   readonly enough?: number
+  /** The fragments to scan. Default: all fragments of the version. */
+  readonly fragments?: readonly Fragment[] | undefined
   /** Columns that will be read, in addition to those of the filter. */
   readonly names: readonly string[]
 }
@@ -84,7 +86,7 @@ export interface PreparedFilter extends SplitFilter {
 /** The rows to filter. The other fields are as in `Asked`. */
 interface Range {
   /** The fragments to filter. Default: all fragments of the version. */
-  readonly fragments?: readonly Fragment[]
+  readonly fragments?: readonly Fragment[] | undefined
   readonly from?: number
   readonly until?: number
   readonly enough?: number
@@ -167,8 +169,10 @@ function* candidatesOf(source: RowSource, asked: Asked, pacer: Pacer): TaskStrea
   const prepared = yield* preparingFilter(source, filter, asked, pacer)
   const first = from === 0 ? 0 : reader.fragmentAt(from)
   const isAhead = reader.aheadBytes > 0 && prepared.rest !== null && until === Number.POSITIVE_INFINITY
-  const ahead = isAhead ? new PartsAhead(source, prepared, first, pacer) : null
-  for (const fragment of candidateFragments(source, prepared, first, pacer)) {
+  const only = asked.fragments === undefined ? null : new Set(asked.fragments)
+  const fragments = () => onlyIn(only, candidateFragments(source, prepared, first, pacer))
+  const ahead = isAhead ? new PartsAhead(source, prepared, fragments(), pacer) : null
+  for (const fragment of fragments()) {
     if (fragment instanceof Promise) {
       yield fragment
       continue
@@ -176,6 +180,13 @@ function* candidatesOf(source: RowSource, asked: Asked, pacer: Pacer): TaskStrea
     if (until < Number.POSITIVE_INFINITY && reader.liveBeforeFragment(fragment) >= until) return
     if (ahead !== null) yield* ahead.reach(fragment)
     yield* candidatesIn(source, fragment, prepared, asked, pacer)
+  }
+}
+
+/** Stream the fragments that are in `only`. Null: all of them. */
+function* onlyIn(only: ReadonlySet<Fragment> | null, fragments: TaskStream<Fragment>): TaskStream<Fragment> {
+  for (const fragment of fragments) {
+    if (fragment instanceof Promise || only === null || only.has(fragment)) yield fragment
   }
 }
 
@@ -189,11 +200,11 @@ class PartsAhead {
   readonly #begun = new Map<Fragment, number>()
   #bytes = 0
 
-  constructor(source: RowSource, prepared: PreparedFilter, first: number, pacer: Pacer) {
+  constructor(source: RowSource, prepared: PreparedFilter, fragments: TaskStream<Fragment>, pacer: Pacer) {
     this.#source = source
     this.#prepared = prepared
     this.#pacer = pacer
-    this.#fragments = candidateFragments(source, prepared, first, pacer)
+    this.#fragments = fragments
   }
 
   /** Read ahead from `fragment` on. The caller has filtered the fragments before. */

@@ -135,6 +135,36 @@ export function asking(
   )
 }
 
+/** Share of the rows of lists that a search visits, if the caller does not set the number of partitions. */
+const usualShare = 0.02
+/** Number of nodes of a graph that a search visits. */
+const usualNodes = 2000
+
+/**
+ * Return a rough cost of searching a segment of `rows` rows that is not open. `dim`: number of elements of a vector.
+ * `most`: maximum number of partitions to search; undefined: the index decides.
+ */
+export function guessing(kind: VectorKind, rows: number, dim: number, most: number | undefined): number {
+  if (kind.startsWith('IVF_HNSW')) return Math.min(rows, usualNodes) * costOf(walked, dim)
+  const share = most === undefined ? usualShare : Math.min(1, most / Math.sqrt(rows))
+  return rows * share * costOf(listed, kind === 'IVF_FLAT' ? 4 * dim : dim / 2)
+}
+
+/** Nanoseconds per row of a text segment and term of the query. */
+const swept = 0.5
+/** Nanoseconds to split an unindexed text into terms, twice: for the statistics and for the search. */
+const scannedText = 10_000
+
+/** Return a rough cost of searching a text segment of `rows` rows for `terms` terms. */
+export function sweeping(rows: number, terms: number): number {
+  return rows * terms * swept
+}
+
+/** Return a rough cost of searching `rows` unindexed texts. */
+export function scanningTexts(rows: number): number {
+  return rows * scannedText
+}
+
 /**
  * Return the number of rows that a search visits. `more`: factor on the number of rows that it visits without a filter.
  * `share`: share of allowed rows. The probability that a row is not visited falls with a smaller share.

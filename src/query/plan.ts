@@ -154,3 +154,13 @@ export interface Plan {
 export function isRanked({ search, text }: Pick<Plan, 'search' | 'text'>): boolean {
   return search !== null || text !== null
 }
+
+/** Return the range of a search's rows that the plan uses. The rows are numbered from 0, the best row first. */
+export function foundWindow({ counted, offset, limit }: Plan): {
+  readonly from: number
+  readonly to: number
+} {
+  return counted === 'found'
+    ? { from: offset, to: offset + limit }
+    : { from: 0, to: Number.POSITIVE_INFINITY }
+}

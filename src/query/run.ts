@@ -3,13 +3,20 @@ import type { Batch, Column } from '../arrow/column.js'
 import { assert } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { type MaybePromise, runTask, type Task, type TaskStream, wait } from '../primitives/task.js'
+import {
+  type MaybePromise,
+  runTask,
+  type Task,
+  type TaskStream,
+  wait,
+  whenResolved,
+} from '../primitives/task.js'
 import type { BoundExpression } from '../sql/bound-expression.js'
 import { evaluate, selectRows } from '../sql/evaluation.js'
 import type { Part } from '../table/table-reader.js'
 import { candidates, matchingRows } from './filter.js'
 import { inRowOrder, noComputedColumns, pickHits, type RowHits, sliceHits } from './hits.js'
-import { isRanked, type Plan } from './plan.js'
+import { foundWindow, isRanked, type Plan } from './plan.js'
 import { searchExact } from './search-exact.js'
 import type { RowSource } from './source.js'
 import { inSteps, Steps } from './steps.js'
@@ -34,6 +41,7 @@ export interface Run {
 const searchingNear = lazyImport(() => import('./search-near.js'))
 const searchingText = lazyImport(() => import('./search-text.js'))
 const fusing = lazyImport(() => import('./fuse.js'))
+const spreading = lazyImport(() => import('./spread.js'))
 
 /** Maximum number of rows per step, and of rows in most batches. */
 export const chunkRows = 16 * 1024
@@ -124,13 +132,15 @@ function* rankingTask(plan: Plan, source: RowSource, pacer: Pacer): Task<RowHits
   let near: RowHits | null = null
   if (search !== null) {
     const find = search.index === null ? searchExact : (yield* wait(searchingNear())).searchNear
-    const nearest = () => find(search, before, wanted, source, pacer)
+    const alone = () => find(search, before, wanted, source, pacer)
+    const nearest = () => onNodes('vector', plan, wanted, source, alone, pacer)
     near = yield* wait(meter === null ? nearest() : meter.within('nearest', nearest, rowsIn))
   }
   let found = near
   if (text !== null) {
     const { searchText } = yield* wait(searchingText())
-    const match = () => searchText(text, before, wanted, source, pacer)
+    const alone = () => searchText(text, before, wanted, source, pacer)
+    const match = () => onNodes('text', plan, wanted, source, alone, pacer)
     found = yield* wait(meter === null ? match() : meter.within('match', match, rowsIn))
     if (near !== null && fusion !== null) {
       // A filter after the search needs all rows that either search returned.
@@ -153,14 +163,19 @@ function* rankingTask(plan: Plan, source: RowSource, pacer: Pacer): Task<RowHits
   return yield* wait(meter === null ? postfilter() : meter.within('thin', postfilter, rowsIn))
 }
 
-/** Return the range of a search's rows that the plan uses. The rows are numbered from 0, the best row first. */
-export function foundWindow({ counted, offset, limit }: Plan): {
-  readonly from: number
-  readonly to: number
-} {
-  return counted === 'found'
-    ? { from: offset, to: offset + limit }
-    : { from: 0, to: Number.POSITIVE_INFINITY }
+/** Search on several nodes if the plan is worth it, else with `alone`. */
+function onNodes(
+  which: 'vector' | 'text',
+  plan: Plan,
+  wanted: number,
+  source: RowSource,
+  alone: () => MaybePromise<RowHits>,
+  pacer: Pacer,
+): MaybePromise<RowHits> {
+  if (source.spread === null) return alone()
+  return whenResolved(spreading(), ({ spreadSearch }) =>
+    whenResolved(spreadSearch(which, plan, wanted, source, pacer), found => found ?? alone()),
+  )
 }
 
 function rowsIn({ offsets }: RowHits): number {

@@ -6,6 +6,7 @@ import { searchSegment } from '../kernels/exact.js'
 import { chooseHits } from '../kernels/exact-plain.js'
 import type { Hits } from '../kernels/nearest.js'
 import { lazyImport } from '../lazy-import.js'
+import type { Fragment } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { RowSet } from '../primitives/row-set.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
@@ -14,6 +15,7 @@ import type { BoundExpression } from '../sql/bound-expression.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import type { VectorField, Vectors } from '../table/vector-column.js'
 import type { VectorIndexReader } from '../table/vector-index.js'
+import { exactUnits } from './exact-units.js'
 import { candidates, passingRows } from './filter.js'
 import { mergeHits, Parts, type RankedHits, type RowHits, ranked, searchColumns } from './hits.js'
 import type { VectorSearch } from './plan.js'
@@ -23,7 +25,7 @@ const measuringLists = lazyImport(() => import('./max-sim.js'))
 
 /**
  * Return the `limit` nearest live rows that pass `filter`, have a vector, and whose distance is within the bounds of
- * `search`.
+ * `search`. `unit`: search only this unit (`exactUnits`); null: all rows.
  */
 export function searchExact(
   search: VectorSearch,
@@ -31,13 +33,21 @@ export function searchExact(
   limit: number,
   source: RowSource,
   pacer: Pacer,
+  unit: number | null = null,
 ): MaybePromise<RowHits> {
-  return runTask(searchTask(search, filter, limit, source, pacer))
+  const fragments = unit === null ? undefined : exactUnits(source.reader.layout)[unit]
+  return runTask(searchTask(search, { filter, fragments }, limit, source, pacer))
+}
+
+/** The rows that a search may return: live rows of `fragments` (undefined: all fragments) that pass a filter. */
+export interface Among {
+  readonly filter: BoundExpression | null
+  readonly fragments?: readonly Fragment[] | undefined
 }
 
 function* searchTask(
   search: VectorSearch,
-  filter: BoundExpression | null,
+  among: Among,
   limit: number,
   source: RowSource,
   pacer: Pacer,
@@ -45,7 +55,7 @@ function* searchTask(
   const found = new FoundRows()
   const covers = search.fast ? coversOf(search.field, source.reader) : null
   if (limit > 0 && covers?.length !== 0) {
-    for (const passing of passingParts(source, filter, [search.field.column.name], pacer)) {
+    for (const passing of passingParts(source, among, [search.field.column.name], pacer)) {
       if (passing instanceof Promise) {
         yield passing
         continue
@@ -64,16 +74,16 @@ export interface PartRows {
 }
 
 /**
- * Stream the live rows that pass a filter, part by part. `names`: columns that the caller will read, in addition to
+ * Stream the rows that a search may return, part by part. `names`: columns that the caller will read, in addition to
  * those of the filter.
  */
 export function* passingParts(
   source: RowSource,
-  filter: BoundExpression | null,
+  among: Among,
   names: readonly string[],
   pacer: Pacer,
 ): TaskStream<PartRows> {
-  for (const candidate of candidates(source, { filter, names }, pacer)) {
+  for (const candidate of candidates(source, { ...among, names }, pacer)) {
     if (candidate instanceof Promise) {
       yield candidate
       continue

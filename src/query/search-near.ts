@@ -35,23 +35,30 @@ import {
 import type { IndexSearch, VectorSearch } from './plan.js'
 import { isEffortGiven } from './plan-near-search.js'
 import { partialCover } from './probed-rows.js'
-import { type Cover, FoundRows, type PartRows, passingParts, within } from './search-exact.js'
+import { type Among, type Cover, FoundRows, type PartRows, passingParts, within } from './search-exact.js'
 import type { RowSource } from './source.js'
 
 /** Minimum growth factor of the number of measured candidates. */
 const leastGrowth = 1.25
 
-/** Return the `limit` nearest rows like `searchExact`, but approximately, with the index `search.index`. */
+/**
+ * Return the `limit` nearest rows like `searchExact`, but approximately, with the index `search.index`. `unit`: search
+ * only this unit; null: all rows. Unit `i` is segment `i` of the index, and the last unit is the unindexed rows. The
+ * result of a unit does not depend on the other units.
+ */
 export function searchNear(
   search: VectorSearch,
   filter: BoundExpression | null,
   limit: number,
   source: RowSource,
   pacer: Pacer,
+  unit: number | null = null,
 ): MaybePromise<RowHits> {
   const near = new NearSearch(search, filter !== null, limit, source, pacer)
-  return runTask(near.hits(filter))
+  return runTask(near.hits(filter, unit))
 }
+
+type Segment = SegmentReader<VectorIndexSegment>
 
 class NearSearch {
   readonly #found = new FoundRows()
@@ -80,97 +87,103 @@ class NearSearch {
     this.#query = new MeasuredQuery(search.query, search.metric)
   }
 
-  *hits(filter: BoundExpression | null): Task<RowHits> {
-    if (this.#limit > 0) yield* filter === null ? this.#searchAll() : this.#searchPassing(filter)
+  *hits(filter: BoundExpression | null, unit: number | null): Task<RowHits> {
+    if (this.#limit > 0) {
+      const { segments } = this.#index
+      const wanted = unit === null ? segments : segments.slice(unit, unit + 1)
+      const isOfRest = !this.#search.fast && (unit === null || unit === segments.length)
+      if (filter === null) yield* this.#searchAll(wanted, isOfRest)
+      else {
+        const fragments = unit === null ? undefined : yield* this.#fragmentsOf(wanted[0])
+        yield* this.#searchPassing({ filter, fragments }, wanted, isOfRest)
+      }
+    }
     return yield* this.#found.merged(this.#limit, this.#pacer)
   }
 
-  /** Search all live rows. */
-  *#searchAll(): Task<void> {
+  /** Return the fragments with rows of a segment. Undefined: the fragments with unindexed rows. */
+  *#fragmentsOf(segment: Segment | undefined): Task<readonly Fragment[]> {
+    if (segment !== undefined) return segment.fragments
+    return [...(yield* partialCover(this.#index, this.#source.reader, this.#pacer)).keys()]
+  }
+
+  /** Search all live rows of `segments`. `isOfRest`: whether to measure the unindexed rows, too. */
+  *#searchAll(segments: readonly Segment[], isOfRest: boolean): Task<void> {
     const { reader } = this.#source
-    const { signal } = this.#pacer
     // If the caller set an effort, use the index, even if measuring all rows costs less.
     const isEffortGiven = Object.values(this.#options.effort).some(each => each !== undefined)
-    if (!isEffortGiven && !(yield* this.#isCheaper(reader.liveRows, reader.layout.fragments.length))) {
-      const cover = this.#search.fast ? this.#index : allRows
-      for (const fragment of reader.layout.fragments)
-        yield* this.#measureIn(fragment, cover.covered(fragment))
-      return
+    for (const segment of segments) {
+      const live = yield* wait(segment.liveOrdinals(reader, this.#pacer.signal))
+      const { fragments } = segment
+      const rows = live?.count ?? segment.rows
+      const isWorthwhile = isEffortGiven || (yield* this.#isCheaper(segment, rows, fragments.length))
+      if (isWorthwhile && (yield* this.#searchSegment(segment, live))) continue
+      for (const fragment of fragments) yield* this.#measureIn(fragment, segment.covered(fragment))
     }
-    for (const segment of this.#index.segments) {
-      const live = yield* wait(segment.liveOrdinals(reader, signal))
-      if (yield* this.#searchSegment(segment, live)) continue
-      for (const fragment of segment.fragments) yield* this.#measureIn(fragment, segment.covered(fragment))
-    }
-    if (this.#search.fast) return
+    if (!isOfRest) return
     for (const [fragment, covered] of yield* partialCover(this.#index, reader, this.#pacer)) {
       yield* this.#measureIn(fragment, RowSet.all(fragment.rows).andNot(covered))
     }
   }
 
-  /** Search the rows that pass a filter. The filter is evaluated before any distance is measured. */
-  *#searchPassing(filter: BoundExpression): Task<void> {
-    const passing: PartRows[] = []
-    for (const each of passingParts(this.#source, filter, [], this.#pacer)) {
+  /**
+   * Search the rows of `segments` that pass a filter. The filter is evaluated before any distance is measured.
+   * `isOfRest`: whether to measure the unindexed rows, too.
+   */
+  *#searchPassing(among: Among, segments: readonly Segment[], isOfRest: boolean): Task<void> {
+    const byFragment = new Map<Fragment, PartRows[]>()
+    for (const each of passingParts(this.#source, among, [], this.#pacer)) {
       if (each instanceof Promise) yield each
-      else if (!each.rows.isNone) passing.push(each)
-    }
-    if (!(yield* this.#isIndexWorthwhile(passing))) {
-      yield* this.#measure(this.#search.fast ? passing.map(each => within(each, this.#index)) : passing)
-      return
-    }
-    const byFragment = rowsByFragment(passing)
-    const passingIn = (fragment: Fragment) => byFragment.get(fragment) ?? RowSet.none(fragment.rows)
-    for (const segment of this.#index.segments) {
-      const bits = yield* wait(segment.ordinalsOf(passingIn, this.#pacer))
-      const wasSearched = yield* this.#searchSegment(segment, { bits, count: bits.count() })
-      if (!wasSearched) yield* this.#measure(passing.map(each => within(each, segment)))
-    }
-    if (this.#search.fast) return
-    const partial = yield* partialCover(this.#index, this.#source.reader, this.#pacer)
-    if (partial.size === 0) return
-    const covered = (fragment: Fragment) => {
-      const own = partial.get(fragment)
-      return own === undefined ? RowSet.none(fragment.rows) : RowSet.all(fragment.rows).andNot(own)
-    }
-    yield* this.#measure(passing.map(each => within(each, { covered })))
-  }
-
-  /**
-   * Return whether searching the index costs less than computing the exact distances of all matching rows. Opens the
-   * index only if there are many rows.
-   */
-  *#isIndexWorthwhile(passing: readonly PartRows[]): Task<boolean> {
-    const rows = passing.reduce((sum, { rows }) => sum + rows.count, 0)
-    if (isLittle(rows, passing.length, this.#column(columnBytes(this.#search)))) return false
-    return yield* this.#isCheaper(rows, passing.length)
-  }
-
-  /**
-   * Return whether searching the index costs less than computing the exact distances of `rows` rows in `parts` parts.
-   */
-  *#isCheaper(rows: number, parts: number): Task<boolean> {
-    const { query, multi } = this.#search
-    const column = this.#column(columnBytes(this.#search))
-    const share = rows / this.#source.reader.liveRows
-    let cost = 0
-    for (const segment of this.#index.segments) {
-      const opened = yield* wait(segment.open(this.#pacer.signal))
-      const { facts } = opened
-      const count = this.#firstCandidates(opened, Math.min(this.#limit, facts.vectors))
-      if (this.#isPoor(opened, this.#isFiltered)) {
-        cost += measuring(share * facts.vectors, segment.fragments.length, column)
-      } else if (opened.vectors === undefined || multi === null) {
-        cost += asking(this.#index.kind, opened, count, share, query.length, column)
-      } else {
-        const each = asking(this.#index.kind, opened.vectors, count, share, query.length, {
-          rowBytes: vectorBytes(this.#search),
-          readRows: 0,
-        })
-        cost += multi.length * (each + proposing(count, column))
+      else if (!each.rows.isNone) {
+        const { fragment } = each.part
+        const known = byFragment.get(fragment)
+        if (known === undefined) byFragment.set(fragment, [each])
+        else known.push(each)
       }
     }
-    return cost < measuring(rows, parts, column)
+    for (const segment of segments) {
+      const passing = passingIn(segment, segment.fragments, byFragment)
+      if (!(yield* this.#searchPassingIn(segment, passing))) yield* this.#measure(passing)
+    }
+    if (!isOfRest) return
+    const partial = yield* partialCover(this.#index, this.#source.reader, this.#pacer)
+    const covered = (fragment: Fragment) => RowSet.all(fragment.rows).andNot(partial.get(fragment)!)
+    yield* this.#measure(passingIn({ covered }, partial.keys(), byFragment))
+  }
+
+  /** Search the rows `passing` of a segment. Returns false if the caller must measure these rows instead. */
+  *#searchPassingIn(segment: Segment, passing: readonly PartRows[]): Task<boolean> {
+    const rows = passing.reduce((sum, { rows }) => sum + rows.count, 0)
+    // Opens the segment only if there are many rows.
+    if (isLittle(rows, passing.length, this.#column(columnBytes(this.#search)))) return false
+    if (!(yield* this.#isCheaper(segment, rows, passing.length))) return false
+    const own = rowsByFragment(passing)
+    const ownIn = (fragment: Fragment) => own.get(fragment) ?? RowSet.none(fragment.rows)
+    const bits = yield* wait(segment.ordinalsOf(ownIn, this.#pacer))
+    return yield* this.#searchSegment(segment, { bits, count: bits.count() })
+  }
+
+  /**
+   * Return whether searching a segment costs less than computing the exact distances of `rows` of its rows in `parts`
+   * parts.
+   */
+  *#isCheaper(segment: Segment, rows: number, parts: number): Task<boolean> {
+    const { query, multi } = this.#search
+    const column = this.#column(columnBytes(this.#search))
+    const share = rows / segment.rows
+    const opened = yield* wait(segment.open(this.#pacer.signal))
+    const { facts } = opened
+    if (this.#isPoor(opened, this.#isFiltered)) return false
+    const count = this.#firstCandidates(opened, Math.min(this.#limit, facts.vectors))
+    const exact = measuring(rows, parts, column)
+    if (opened.vectors === undefined || multi === null) {
+      return asking(this.#index.kind, opened, count, share, query.length, column) < exact
+    }
+    const each = asking(this.#index.kind, opened.vectors, count, share, query.length, {
+      rowBytes: vectorBytes(this.#search),
+      readRows: 0,
+    })
+    return multi.length * (each + proposing(count, column)) < exact
   }
 
   /** Describe the searched column to the cost model. `rowBytes`: bytes per row. */
@@ -349,14 +362,27 @@ class NearSearch {
   }
 }
 
-/** Covers all rows. Used to search all rows without an index. */
-const allRows: Cover = { covered: fragment => RowSet.all(fragment.rows) }
+/** Return the rows of `fragments` that pass the filter and that `cover` covers. */
+function passingIn(
+  cover: Cover,
+  fragments: Iterable<Fragment>,
+  byFragment: ReadonlyMap<Fragment, readonly PartRows[]>,
+): readonly PartRows[] {
+  const passing: PartRows[] = []
+  for (const fragment of fragments) {
+    for (const each of byFragment.get(fragment) ?? []) {
+      const own = within(each, cover)
+      if (!own.rows.isNone) passing.push(own)
+    }
+  }
+  return passing
+}
 
 /**
  * Return the bytes per row for the cost model. A row with a list is assumed to have as many vectors as the query,
  * because their number is not known. Every pair of a query vector and a row vector counts.
  */
-function columnBytes(search: VectorSearch): number {
+export function columnBytes(search: VectorSearch): number {
   const bytes = vectorBytes(search)
   return search.multi === null ? bytes : listBytes(search.multi.length ** 2, bytes)
 }

@@ -41,6 +41,7 @@ import {
   rankInPlace,
   searchColumns,
 } from './hits.js'
+import { partialCover } from './probed-rows.js'
 import { passingParts } from './search-exact.js'
 import type { RowSource } from './source.js'
 import type { MatchNode, TextNode, TextSearch } from './text-plan.js'
@@ -56,7 +57,9 @@ import {
   offsetOf,
   type ScoredPlaces,
 } from './text-rows.js'
+import { termsOf } from './text-statistics.js'
 import { type Passing, type TextUnit, unitsOf } from './text-units.js'
+import type { TextStatistics } from './units.js'
 import { distanceFor, type TextLeaf, wantedTerms } from './wanted-terms.js'
 
 /** Maximum number of rows for which insertion sort is faster than `sort()`. */
@@ -70,7 +73,7 @@ const rankedAtOnce = 8192
 
 /**
  * Return the `limit` live rows with the best scores that match and pass `filter`, sorted by (score, row id). If `limit`
- * is `Infinity`, return all matches in row order.
+ * is `Infinity`, return all matches in row order. `share`: search only one unit; null: all rows.
  */
 export function searchText(
   search: TextSearch,
@@ -78,9 +81,19 @@ export function searchText(
   limit: number,
   source: RowSource,
   pacer: Pacer,
+  share: TextShare | null = null,
 ): MaybePromise<RowHits> {
-  return runTask(new TextRun(search, source, pacer).hits(filter, limit))
+  return runTask(new TextRun(search, source, pacer, share).hits(filter, limit))
 }
+
+/** One unit of a search in one column, with the statistics of all units together. */
+interface TextShare {
+  /** Unit `i` is segment `i` of the index, and the last unit is the unindexed rows. */
+  readonly unit: number
+  readonly statistics: TextStatistics
+}
+
+const noTexts = { docs: 0, tokens: 0 }
 
 /** A searched column. */
 interface Searched {
@@ -94,9 +107,15 @@ class TextRun {
   readonly #search: TextSearch
   readonly #source: RowSource
   readonly #pacer: Pacer
+  readonly #share: TextShare | null
+  /** With a share: the number of rows with each term of the search. */
+  readonly #having: ReadonlyMap<string, number> | null
   readonly #columns: Searched[] = []
 
-  constructor(search: TextSearch, source: RowSource, pacer: Pacer) {
+  constructor(search: TextSearch, source: RowSource, pacer: Pacer, share: TextShare | null) {
+    this.#share = share
+    this.#having =
+      share === null ? null : new Map(termsOf(search).map((term, i) => [term, share.statistics.having[i]!]))
     this.#search = search
     this.#source = source
     this.#pacer = pacer
@@ -109,12 +128,14 @@ class TextRun {
     const { columns, query, fast } = this.#search
     for (let number = 0; number < columns.length; number++) {
       const wanted = () => wantedTerms(query, number)
-      const units = yield* unitsOf(columns[number]!, wanted, passing, fast, this.#source, this.#pacer)
-      let docs = 0
-      let tokens = 0
-      for (const { live } of units) {
-        docs += live.docs
-        tokens += live.tokens
+      const which = { fast, unit: this.#share?.unit ?? null }
+      const units = yield* unitsOf(columns[number]!, wanted, passing, which, this.#source, this.#pacer)
+      let { docs, tokens } = this.#share?.statistics ?? noTexts
+      if (this.#share === null) {
+        for (const { live } of units) {
+          docs += live.docs
+          tokens += live.tokens
+        }
       }
       this.#columns.push({ units, docs, corpus: { averageLength: Math.max(1, tokens) / Math.max(1, docs) } })
     }
@@ -125,7 +146,8 @@ class TextRun {
   /** Return the rows that pass the filter and are not in the version to compare with. */
   *#passing(filter: BoundExpression | null): Task<Passing> {
     const bits = new Map<Fragment, Bitset>()
-    for (const each of passingParts(this.#source, filter, [], this.#pacer)) {
+    const fragments = yield* this.#fragments()
+    for (const each of passingParts(this.#source, { filter, fragments }, [], this.#pacer)) {
       if (each instanceof Promise) {
         yield each
         continue
@@ -136,6 +158,16 @@ class TextRun {
       bits.set(fragment, known)
     }
     return new Map(Array.from(bits, ([fragment, own]) => [fragment, RowSet.ofBits(own)]))
+  }
+
+  /** Return the fragments with rows of the unit to search. Undefined: all units are searched. */
+  *#fragments(): Task<readonly Fragment[] | undefined> {
+    if (this.#share === null) return undefined
+    const { reader } = this.#source
+    const { index: name } = this.#search.columns[0]!
+    const index = reader.textIndexes.find(known => known.name === name)!
+    const segment = index.segments[this.#share.unit]
+    return segment?.fragments ?? [...(yield* partialCover(index, reader, this.#pacer)).keys()]
   }
 
   /**
@@ -280,8 +312,10 @@ class TextRun {
 
   /** Return the maximum score that a row can get for one term. */
   #maxScore(leaf: TextLeaf, term: string): number {
-    let having = 0
-    for (const { segment } of this.#columns[leaf.column]!.units) having += segment.find(term)?.docs ?? 0
+    let having = this.#having?.get(term) ?? 0
+    if (this.#having === null) {
+      for (const { segment } of this.#columns[leaf.column]!.units) having += segment.find(term)?.docs ?? 0
+    }
     return this.#maxScoreOf(leaf, having)
   }
 

@@ -39,6 +39,7 @@ import {
 import { Difference } from './difference.js'
 import { type RowHits, searchColumns } from './hits.js'
 import type { Meter } from './meter.js'
+import type { Spread } from './units.js'
 
 const uint64 = { kind: 'int', bits: 64, signed: false } as const
 
@@ -147,6 +148,8 @@ export class RowSource {
   readonly difference: Difference | null
   /** Measures the steps of the query. Null: the query is not measured. */
   readonly meter: Meter | null
+  /** Sends parts of searches to other nodes. Null: this process searches alone. */
+  readonly spread: Spread | null
   readonly #pacer: Pacer
   readonly #fields: ReadonlyMap<string, TableField>
   /**
@@ -166,9 +169,11 @@ export class RowSource {
     pacer: Pacer,
     other: TableReader | null = null,
     meter: Meter | null = null,
+    spread: Spread | null = null,
   ) {
     this.reader = reader
     this.meter = meter
+    this.spread = spread
     this.difference = other === null ? null : Difference.between(reader, other)
     this.#pacer = pacer
     this.#fields = Readable.of(reader.schema).fields

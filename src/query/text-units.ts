@@ -46,15 +46,23 @@ export interface TextUnit {
   places(ordinals: Uint32Array): MaybePromise<Float64Array>
 }
 
+/** Selects units of a search. */
+interface WhichUnits {
+  /** Whether to skip unindexed rows. */
+  readonly fast: boolean
+  /** The only unit to open: the number of a segment, or the number of segments for the unindexed rows. Null: all units. */
+  readonly unit: number | null
+}
+
 /**
  * Open the units of a search in a column. `wanted`: returns the terms to find in unindexed rows. `passing`: the rows
- * that may be returned; null: all live rows. `fast`: whether to skip unindexed rows.
+ * that may be returned; null: all live rows.
  */
 export function* unitsOf(
   { index: name, path, analyzer }: TextColumn,
   wanted: () => ScannedTerms,
   passing: Passing | null,
-  fast: boolean,
+  { fast, unit }: WhichUnits,
   source: RowSource,
   pacer: Pacer,
 ): Task<readonly TextUnit[]> {
@@ -62,7 +70,7 @@ export function* unitsOf(
   const units: TextUnit[] = []
   const index = name === null ? null : reader.textIndexes.find(known => known.name === name)!
   if (index !== null) {
-    for (const segment of index.segments) {
+    for (const segment of unit === null ? index.segments : index.segments.slice(unit, unit + 1)) {
       const opened = segment.open(pacer.signal)
       units.push(
         passing === null && segment.isWhole && !(opened instanceof Promise)
@@ -71,7 +79,7 @@ export function* unitsOf(
       )
     }
   }
-  if (fast) return units
+  if (fast || (unit !== null && unit !== index?.segments.length)) return units
   const covered = (index && knownCover(index)) ?? (yield* coverOf(index, source, pacer))
   if (covered.size === 0) return units
   const scan = new Scanned(path, covered, passing, source, pacer)
