@@ -31,7 +31,7 @@ export function findPostgres() {
   return folders.find(each => ['initdb', 'postgres'].every(name => existsSync(join(each, name)))) ?? null
 }
 
-/** Return the path of HAProxy, or null. Debian installs it into a folder that is not on the PATH of every user. */
-export function findHaproxy() {
-  return findServer('haproxy') ?? ['/usr/sbin/haproxy'].find(path => existsSync(path)) ?? null
+/** Return the path of a load balancer, or null. Debian installs it into a folder that is not on the PATH of every user. */
+export function findBalancer(name) {
+  return findServer(name) ?? [join('/usr/sbin', name)].find(path => existsSync(path)) ?? null
 }

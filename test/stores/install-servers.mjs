@@ -1,12 +1,12 @@
 /**
- * Installs the servers that are missing: those that are Go programs into `.servers/`, and Ceph, PostgreSQL and HAProxy as packages
- * of Debian, if this process is root. Prints a line for each server that cannot be installed. Its tests are skipped. MinIO
- * takes some minutes of computing time, Ceph 64 MB.
+ * Installs the servers that are missing: those that are Go programs into `.servers/`, and Ceph, PostgreSQL, HAProxy and
+ * nginx as packages of Debian, if this process is root. Prints a line for each server that cannot be installed. Its
+ * tests are skipped. MinIO takes some minutes of computing time, Ceph 64 MB.
  */
 import { spawnSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { cephPackages, findHaproxy, findPostgres, findServer, goServers } from './find-server.mjs'
+import { cephPackages, findBalancer, findPostgres, findServer, goServers } from './find-server.mjs'
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), '.servers')
 
@@ -40,8 +40,11 @@ if (findPostgres() === null) {
   if (findPostgres() === null)
     console.log('stores: PostgreSQL skipped: install the package postgresql of Debian or Ubuntu')
 }
-if (findHaproxy() === null) {
-  installPackages('HAProxy', ['haproxy'])
-  if (findHaproxy() === null)
-    console.log('stores: the load balancer skipped: install the package haproxy of Debian or Ubuntu')
+for (const name of ['haproxy', 'nginx']) {
+  if (findBalancer(name) !== null) continue
+  installPackages(name, [name])
+  if (findBalancer(name) === null)
+    console.log(`stores: ${name} skipped: install the package ${name} of Debian or Ubuntu`)
 }
+if (findBalancer('envoy') === null)
+  console.log('stores: Envoy skipped: put the program envoy on the PATH, or into test/stores/.servers')

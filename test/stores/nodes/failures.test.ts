@@ -70,7 +70,7 @@ class Load {
 
 const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 
-describe.skipIf(haproxy === null)('two nodes behind HAProxy', () => {
+describe.skipIf(haproxy.program === null)('two nodes behind HAProxy', () => {
   const nodes: ServingNode[] = []
   let balancer: Balancer
 
@@ -86,7 +86,7 @@ describe.skipIf(haproxy === null)('two nodes behind HAProxy', () => {
       nodes.push(node)
       await node.start()
     }
-    balancer = await Balancer.start(ports)
+    balancer = await Balancer.start(haproxy, ports)
   })
   afterAll(async () => {
     await balancer?.stop()

@@ -33,6 +33,7 @@ export class FakeNodes {
       if (request.url === '/readyz' || request.url === '/healthz') return response.end('ok')
       let bytes = 0
       for await (const chunk of request) bytes += chunk.length
+      response.setHeader('x-node', (server.address() as AddressInfo).port)
       const name = String(request.headers['x-test'])
       const attempt = this.attempts.get(name) ?? 0
       this.attempts.set(name, attempt + 1)
