@@ -28,6 +28,7 @@ import { bench as querySql } from './query-sql.js'
 import { bench as queryTable } from './query-table.js'
 import { bench as queryText } from './query-text.js'
 import { bench as queryVector } from './query-vector.js'
+import { bench as spread } from './spread.js'
 import { bench as worker } from './worker.js'
 
 await askBenches(
@@ -52,6 +53,7 @@ await askBenches(
     named(http),
     named(httpStream),
     named(nodes),
+    named(spread),
     named(growth),
     named(bulk),
     named(worker),

@@ -18,7 +18,10 @@ import { sheafClient } from './stored-rows.js'
 export interface BalancerOptions {
   /** URL of the load balancer of all nodes of the root, with their base path. */
   readonly url: string
-  /** A search with less estimated work is not divided. Milliseconds on one core. Default 20. */
+  /**
+   * A search with less estimated work, or with less than a fifth of it per part, is not divided. Milliseconds on one
+   * core. Default 20.
+   */
   readonly minWorkMs?: number | undefined
   /** Time after which this server also computes a part that no node has answered, milliseconds. Default 1,000. */
   readonly hedgeMs?: number | undefined

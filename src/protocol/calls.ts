@@ -124,7 +124,7 @@ export interface ServerCallOptions extends OperationOptions {
 
 /** Sends sub-queries to the nodes of a root. */
 export interface NodeSender {
-  /** A search with less estimated work is not sent. Milliseconds. */
+  /** A search with less estimated work, or with less than a fifth of it per part, is not sent. Milliseconds. */
   readonly minWorkMs: number
   /** Time after which a sub-query without an answer is also run by this node, milliseconds. */
   readonly hedgeMs: number

@@ -22,6 +22,11 @@ import type { TextSearch } from './text-plan.js'
 import { addStatistics, noStatistics, termsOf, textStatistics, undividedText } from './text-statistics.js'
 import type { SearchUnit, TextStatistics, UnitAnswer, UnitQuery, UnitRows } from './units.js'
 
+/**
+ * Minimum work of a unit, on average, as a share of the minimum work of a search. Sending a unit takes about 2 ms of all
+ * processors together (bench/spread.ts).
+ */
+const partShare = 0.2
 /** Maximum number of rows that a unit may return. */
 const rowsMax = 10_000
 
@@ -56,8 +61,9 @@ export function* divide(
   }
   if (units.length < 2) return { units, reason: 'it has only one part' }
   const work = units.reduce((sum, unit) => sum + unit.work, 0) / 1e6
-  if (work >= minWorkMs) return { units, reason: null }
-  return { units, reason: `about ${work.toPrecision(2)} ms of work are less than ${minWorkMs} ms` }
+  const least = Math.max(minWorkMs, partShare * minWorkMs * units.length)
+  if (work >= least) return { units, reason: null }
+  return { units, reason: `about ${work.toPrecision(2)} ms of work are less than ${least} ms` }
 }
 
 /** Describe a division for `explain`. */

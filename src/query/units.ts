@@ -40,7 +40,7 @@ export type UnitAnswer = UnitRows | TextStatistics
 
 /** Sends the units of a search to other nodes. */
 export interface Spread {
-  /** A search with less estimated work is not sent. Milliseconds. */
+  /** A search with less estimated work, or with less than a fifth of it per unit, is not sent. Milliseconds. */
   readonly minWorkMs: number
   /**
    * Return the answers of `queries`, in this order. `units`: the units of the search. `local`: computes an answer in this

@@ -16,6 +16,7 @@ import { bench as querySql } from '../../bench/query-sql.js'
 import { bench as queryTable } from '../../bench/query-table.js'
 import { bench as queryText } from '../../bench/query-text.js'
 import { bench as queryVector } from '../../bench/query-vector.js'
+import { bench as spread } from '../../bench/spread.js'
 import { bench as worker } from '../../bench/worker.js'
 
 test('query-table: the search finds what the kernel finds', async () => {
@@ -143,4 +144,11 @@ test('many-tables: the checkpoints of a root with many tables have at most four 
   expect(checkpoints).toBeGreaterThan(5)
   expect(parts).toBeGreaterThan(1)
   expect(checkpointsPerLog).toBeLessThan(4)
+})
+
+test('spread: one server and two servers return the same rows', async () => {
+  const { cases } = await runBench(spread, 'small')
+  const { entries } = cases[0]!
+  expect(entries.map(({ figures }) => figures!.parts)).toEqual([0, 2, 2])
+  expect(new Set(entries.map(({ answer }) => answer)).size).toBe(1)
 })
