@@ -215,7 +215,7 @@ export class Connections {
       throw error
     }
     if (this.#primaries.has(client)) return client
-    this.name = nameOf(client.host, client.port, client.database)
+    this.name = nameOf(client.host, client.port, client.database ?? '')
     try {
       const [row] = await this.#rowsOf(client, 'SELECT pg_is_in_recovery()', [], signal)
       if (row![0] === 't') throw this.#readOnly(undefined)

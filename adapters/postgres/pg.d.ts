@@ -10,7 +10,7 @@ declare module 'pg' {
   export interface PoolClient {
     readonly host: string
     readonly port: number
-    readonly database: string
+    readonly database?: string
     query(query: Query): Promise<{ readonly rows: readonly (readonly (string | null)[])[] }>
     on(event: 'error' | 'end', listener: (error?: Error) => void): void
     on(event: 'notification', listener: () => void): void
