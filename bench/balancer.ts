@@ -11,6 +11,9 @@ export const haproxy = [...(process.env.PATH ?? '').split(':'), '/usr/sbin']
   .map(folder => join(folder, 'haproxy'))
   .find(path => existsSync(path))
 
+/** The unit of CPU times in `/proc`, on all usual machines. */
+const ticksPerSecond = 100
+
 export class Balancer {
   readonly port: number
   readonly #folder: string
@@ -38,6 +41,12 @@ export class Balancer {
       await new Promise(resolve => setTimeout(resolve, 50))
     }
     return balancer
+  }
+
+  /** CPU time since the start of the process, milliseconds. Linux only. */
+  get cpuMs(): number {
+    const afterName = readFileSync(`/proc/${this.#process.pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+    return (Number(afterName[11]) + Number(afterName[12])) * (1000 / ticksPerSecond)
   }
 
   async stop(): Promise<void> {

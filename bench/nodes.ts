@@ -7,9 +7,11 @@
  * | perSecond | queries per second, at the median time |
  * | speedup | median over all rounds of the time of one node divided by this time |
  * | nodeCpuMs | CPU time of the nodes for one query, milliseconds |
+ * | otherCpuMs | CPU time of HAProxy and of this process, which sends the queries, for one query |
+ * | possible | speedup if two nodes, HAProxy and this process keep all cores busy: at most 2 |
  */
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from '../src/index.js'
 import { Balancer, haproxy } from './balancer.js'
@@ -34,7 +36,7 @@ export const bench: Bench<Parameters> = {
   name: 'nodes',
   question: 'how many more cached queries per second do two nodes behind HAProxy answer than one?',
   small: { tables: 4, rows: 200, dim: 8, vectors: 2, connections: 4, queries: 40, rounds: 2 },
-  full: { tables: 16, rows: 4_000, dim: 128, vectors: 16, connections: 16, queries: 640, rounds: 9 },
+  full: { tables: 16, rows: 16_000, dim: 128, vectors: 4, connections: 16, queries: 640, rounds: 9 },
   async run(parameters) {
     if (haproxy === undefined) {
       console.log('nodes: skipped, because HAProxy is not installed')
@@ -55,7 +57,7 @@ export const bench: Bench<Parameters> = {
       open.push(() => one.stop())
       const two = await Balancer.start(ports)
       open.push(() => two.stop())
-      return [await measured(requests, nodes, [one.port, two.port], parameters)]
+      return [await measured(requests, nodes, [one, two], parameters)]
     } finally {
       for (const close of open.reverse()) await close()
       rmSync(root, { recursive: true, force: true })
@@ -84,27 +86,26 @@ async function fill(root: string, { tables, rows, dim, vectors }: Parameters): P
 async function measured(
   requests: readonly Buffer[],
   nodes: readonly MeasuredServer[],
-  balancers: readonly number[],
+  balancers: readonly Balancer[],
   { tables, rows, dim, vectors, connections, queries, rounds }: Parameters,
 ): Promise<CaseResult> {
   const callers: Caller[] = []
-  const cpuSeconds = async () => {
-    const told = await Promise.all(nodes.map(node => node.tell('tell')))
-    return told.reduce((sum, each) => sum + each.cpuSeconds, 0)
-  }
   const contestants = []
-  const cpuMs: number[][] = []
-  let before = await cpuSeconds()
-  for (const [index, port] of balancers.entries()) {
+  const nodeCpu: number[][] = []
+  const otherCpu: number[][] = []
+  let before = await cpuTimes(nodes, balancers)
+  for (const [index, { port }] of balancers.entries()) {
     const own = await Promise.all(Array.from({ length: connections }, () => Caller.dial(port)))
     callers.push(...own)
-    cpuMs.push([])
+    nodeCpu.push([])
+    otherCpu.push([])
     contestants.push({
       name: index === 0 ? 'one node' : 'two nodes',
       run: () => answersOf(own, requests, queries),
       after: async () => {
-        const now = await cpuSeconds()
-        cpuMs[index]!.push(((now - before) * 1000) / queries)
+        const now = await cpuTimes(nodes, balancers)
+        nodeCpu[index]!.push((now.nodes - before.nodes) / queries)
+        otherCpu[index]!.push((now.others - before.others) / queries)
         before = now
       },
     })
@@ -114,19 +115,32 @@ async function measured(
     const result = await race({ title, contestants, rounds })
     const [one, two] = result.entries
     if (one!.answer !== two!.answer) throw new Error('two nodes gave another answer than one')
-    const entries = result.entries.map(
-      (entry, index): Entry => ({
-        ...entry,
-        figures: {
-          perSecond: (queries / entry.milliseconds.p50) * 1000,
-          speedup: 1 / entry.relativeTime,
-          nodeCpuMs: timesOf(new Float64Array(cpuMs[index]!)).p50,
-        },
-      }),
-    )
+    const median = (values: readonly number[]) => timesOf(new Float64Array(values)).p50
+    const entries = result.entries.map((entry, index): Entry => {
+      const nodeCpuMs = median(nodeCpu[index]!)
+      const otherCpuMs = median(otherCpu[index]!)
+      const possible = (availableParallelism() * median(nodeCpu[0]!)) / (nodeCpuMs + otherCpuMs)
+      const figures = {
+        perSecond: (queries / entry.milliseconds.p50) * 1000,
+        speedup: 1 / entry.relativeTime,
+        nodeCpuMs,
+        otherCpuMs,
+      }
+      return { ...entry, figures: index === 0 ? figures : { ...figures, possible: Math.min(2, possible) } }
+    })
     return { ...result, entries }
   } finally {
     for (const caller of callers) caller.end()
+  }
+}
+
+/** CPU times since the start of the processes, milliseconds. */
+async function cpuTimes(nodes: readonly MeasuredServer[], balancers: readonly Balancer[]) {
+  const told = await Promise.all(nodes.map(node => node.tell('tell')))
+  const { user, system } = process.cpuUsage()
+  return {
+    nodes: told.reduce((sum, { cpuSeconds }) => sum + cpuSeconds * 1000, 0),
+    others: balancers.reduce((sum, { cpuMs }) => sum + cpuMs, (user + system) / 1000),
   }
 }
 
