@@ -143,7 +143,10 @@ const everyRow = {}
  */
 const aheadMax = 32 * 1024 * 1024
 
-/** Maximum bytes of columns that are loaded at the same time to read some of their rows. */
+/**
+ * Maximum bytes of columns that are loaded at the same time to read some of their rows. With a cache that cannot hold four
+ * times as many bytes, they are loaded one after the other.
+ */
 const loadedTogether = 16 * 1024 * 1024
 
 /** Minimum number of fragments of inline rows from which on queries find inline rows by value without an index. */
@@ -501,6 +504,7 @@ export class TableReader {
     share: number,
   ): Task<void> {
     for (const { place } of missing) this.#prefetchFooter(place)
+    const together = this.#source.memory.canHold(4 * loadedTogether) ? loadedTogether : 0
     const fetcher = new RowFetcher(this.#source, pacer)
     const patience = Math.max(share, patienceFor(this.#bytesOf(fields), this.#source.memory))
     let loads: { readonly rows: MissingRows; readonly loading: MaybePromise<LoadedColumn> }[] = []
@@ -525,7 +529,7 @@ export class TableReader {
       }
       // Limit the columns that are in memory together.
       bytes += this.storedBytes(part, [field])
-      if (bytes > loadedTogether) yield* loaded()
+      if (bytes > together) yield* loaded()
       const loading = this.column(part, field, pacer.signal)
       if (loading instanceof Promise) loading.catch(() => {})
       loads.push({ rows, loading })
