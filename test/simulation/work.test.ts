@@ -289,12 +289,12 @@ function plantUncheckedClaims(): void {
   } as Commit)
 }
 
-test('a landing without a check of the claim is found', async () => {
+// About one in 100 worlds finds it. test/jobs/lost-owner.test.ts has this one case on its own.
+test.runIf(SHEAF_SEED !== undefined)('a landing without a check of the claim is found', async () => {
   plantUncheckedClaims()
   let found: unknown = null
   await inSimulatedTime(async () => {
-    // Seed 25 finds it.
-    for (let seed = 24; seed < 60 && found === null; seed++) {
+    for (let seed = 0; seed < 1000 && found === null; seed++) {
       found = await world(seed).then(
         () => null,
         (error: unknown) => error,
