@@ -290,16 +290,20 @@ function plantUncheckedClaims(): void {
 }
 
 // About one in 100 worlds finds it. test/jobs/lost-owner.test.ts has this one case on its own.
-test.runIf(SHEAF_SEED !== undefined)('a landing without a check of the claim is found', async () => {
-  plantUncheckedClaims()
-  let found: unknown = null
-  await inSimulatedTime(async () => {
-    for (let seed = 0; seed < 1000 && found === null; seed++) {
-      found = await world(seed).then(
-        () => null,
-        (error: unknown) => error,
-      )
-    }
-  })
-  expect(String(found)).toMatch(/without a valid claim|landed twice|does not fit|is not open|corrupted/)
-}, 600_000)
+test.runIf(SHEAF_SEED !== undefined)(
+  'a landing without a check of the claim is found',
+  async () => {
+    plantUncheckedClaims()
+    let found: unknown = null
+    await inSimulatedTime(async () => {
+      for (let seed = 0; seed < 1000 && found === null; seed++) {
+        found = await world(seed).then(
+          () => null,
+          (error: unknown) => error,
+        )
+      }
+    })
+    expect(String(found)).toMatch(/without a valid claim|landed twice|does not fit|is not open|corrupted/)
+  },
+  600_000,
+)
