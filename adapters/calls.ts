@@ -102,7 +102,7 @@ function arrowBody(value: unknown, name: OperationName): ArrowBody {
   if (value instanceof Uint8Array) return value
   if (typeof value === 'object' && value !== null && Symbol.asyncIterator in value) return value as ArrowBody
   throw invalidInput(
-    `${name}: the body must be Arrow IPC data, as a Uint8Array or an async iterable of Uint8Arrays, got ${quote(value)}`,
+    `${name}: the body must be Arrow IPC data: a Uint8Array or an async iterable of them, got ${quote(value)}`,
   )
 }
 

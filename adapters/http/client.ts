@@ -265,7 +265,7 @@ function isLost(error: unknown): boolean {
 function resultOf(connection: HttpConnection, { name, options }: Call, reply: Incoming): unknown {
   const { dialect = 'namespace' } = options
   const entry: OperationEntry = operations[name]
-  if (reply.status >= 300) throw withAddressHint(connection, errorFrom(reply.status, errorContent(reply)))
+  if (reply.status >= 300) throw errorOf(connection, entry, errorFrom(reply.status, errorContent(reply)))
   try {
     if (entry.reply === 'arrow') return arrowReply(reply)
     if (entry.response === null) return undefined
@@ -280,15 +280,18 @@ function resultOf(connection: HttpConnection, { name, options }: Call, reply: In
 /** The prefix of all routes. Callers must not repeat it in the address. */
 const routePrefix = /\/v1$/
 
-/** Return an error of a server. It gets a hint if the path is unknown because the address ends in `/v1`. */
-function withAddressHint({ base }: HttpConnection, error: SheafError): SheafError {
-  if (error.status !== 404 || !error.message.includes('/v1/v1/') || !routePrefix.test(base)) return error
-  const { code, message, status, kind } = error
-  return new SheafError(code, message, {
-    status,
-    kind,
-    hint: `leave out /v1: connectHttp('${base.replace(routePrefix, '')}')`,
-  })
+/**
+ * Return an error of a reply. It gets a hint if the path is unknown because the address ends in `/v1`. If a proxy lost the
+ * reply to a write, its kind is `commit-state-unknown`.
+ */
+function errorOf({ base }: HttpConnection, { access }: OperationEntry, error: SheafError): SheafError {
+  const { code, message, status } = error
+  // The server itself never answers with these.
+  if (access !== 'read' && (status === 502 || status === 504))
+    return new SheafError(code, message, { status, kind: 'commit-state-unknown' })
+  if (status !== 404 || !message.includes('/v1/v1/') || !routePrefix.test(base)) return error
+  const hint = `leave out /v1: connectHttp('${base.replace(routePrefix, '')}')`
+  return new SheafError(code, message, { status, kind: error.kind, hint })
 }
 
 function arrowReply({ headers, chunks }: Incoming): ArrowReply {

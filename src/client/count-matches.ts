@@ -101,9 +101,8 @@ export function checkCountable(
     )
   }
   if (lower_bound === undefined && upper_bound === undefined) {
-    throw invalidInput(
-      `${call}: a vector search without a distance range cannot be counted, because its limit alone decides the number of rows`,
-      { hint: 'set distanceRange(lower, upper), or count query().where(...)' },
-    )
+    throw invalidInput(`${call}: a vector search can be counted only if it has a distance range`, {
+      hint: 'set distanceRange(lower, upper), or count query().where(...)',
+    })
   }
 }

@@ -581,7 +581,7 @@ export class Namespace<C extends object = AnyCatalogue, out I extends number | b
 
   #localFeatures(what: string): LocalFeatures {
     if (this.#local !== undefined) return this.#local
-    throw unsupported(`${what} needs a namespace that connect() or connectWorker() opened in this process`)
+    throw unsupported(`${what} needs a namespace of connect() or connectWorker()`)
   }
 
   /** Close the namespace: wait until running commits have ended, and refuse new calls. */

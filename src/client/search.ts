@@ -729,10 +729,9 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     const { vector = null, full_text_query, lower_bound, upper_bound, order_by, distinct } = this.#request
     const isNearest = vector !== null && full_text_query === undefined
     if (isNearest && order_by?.length && lower_bound === undefined && upper_bound === undefined) {
-      throw invalidInput(
-        'orderBy: a vector search without a distance range cannot be ordered, because its limit alone decides which rows match',
-        { hint: 'set distanceRange(lower, upper), or sort the rows of toArray()' },
-      )
+      throw invalidInput('orderBy: a vector search can be ordered only if it has a distance range', {
+        hint: 'set distanceRange(lower, upper), or sort the rows of toArray()',
+      })
     }
     const isSearch = vector !== null || full_text_query !== undefined
     const isUnlimited = !isSearch || distinct === true || isOfGroups(this.#request)

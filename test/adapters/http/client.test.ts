@@ -252,6 +252,16 @@ describe('errors', () => {
     })
   })
 
+  test.each([502, 504])('a write that a proxy answers with %i may have been committed', async status => {
+    const url = await listening(
+      createServer((request, response) =>
+        request.resume().on('end', () => response.writeHead(status).end('gateway')),
+      ),
+    )
+    const write = client(url).operations.createNamespace({ id: ['n'] })
+    await expect(write).rejects.toMatchObject({ status, kind: 'commit-state-unknown' })
+  })
+
   test.each([['no JSON'], ['{"tables":3}']])(
     'a reply that is not as specified is Internal: %s',
     async text => {
