@@ -22,19 +22,23 @@ const timeout = 120_000 + operations * 100
 const random = randomFrom(Number(process.env.SHEAF_SEED ?? 1))
 const pick = <T>(items: readonly T[]) => items[Math.floor(random() * items.length)]!
 
-/** A world whose nodes and banks reach the store at `url`, and whose judge reaches it at `direct`. */
+/**
+ * A world whose nodes and banks reach the store at `url`, and whose judge reaches it at `direct`. `options`: further arguments
+ * of the nodes.
+ */
 async function worldOf(
   provider: Provider,
   url: string,
   direct: string,
   prefix: string,
   trouble: World['trouble'],
+  options: readonly string[] = [],
 ): Promise<World & { readonly nodes: ServingNode[] }> {
   const path = provider.path(prefix)
   const nodes: ServingNode[] = []
   for (let i = 0; i < 2; i++) {
     const place = { host: '127.0.0.1', port: await freePort(), inNetwork: [] }
-    nodes.push(new ServingNode(path, place, provider.environment!(url)))
+    nodes.push(new ServingNode(path, place, provider.environment!(url), options))
   }
   return {
     path,
@@ -187,12 +191,15 @@ test.runIf(minioProvider.program !== null && postgresFolder !== null)(
     const postgres = await PostgresServer.start()
     try {
       await minioProvider.createBucket(server.url)
-      const world = await worldOf(minioProvider, server.url, server.url, 'log', async () => {
+      const { host, port, user, database } = postgres.config
+      const log = ['--commit-log', `postgres://${user}@${host}:${port}/${database}`]
+      const trouble = async () => {
         await postgres.kill()
         await pause(500 * random())
         await postgres.run()
         await pause(1000)
-      })
+      }
+      const world = await worldOf(minioProvider, server.url, server.url, 'log', trouble, log)
       const open = async () => ({
         ...(await world.open()),
         log: await openPostgresLog({ config: { ...postgres.config, max: 3 } }),
