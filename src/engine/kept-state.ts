@@ -13,12 +13,14 @@
  * - The name of the file has the address, the root and the last slot with its checksum. So the time can be changed in place,
  *   also by another process, and always belongs to the content.
  * - A state is used only if it is fresh enough (`maxStalenessMs`). Before the process reads the log for the first time, or
- *   writes anything, it reads slot 0 and the last slot again. If they differ, the root was replaced meanwhile.
+ *   writes anything, it reads slot 0 and the last slot again, and looks for a later move of the log. If a slot differs, the
+ *   root was replaced meanwhile.
  */
 import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
 import { slotKey, slotOfKey } from '../commit/blob-log.js'
 import { checkpointKey, slotOfCheckpoint } from '../commit/checkpoints.js'
+import { moveKey } from '../commit/log-moves.js'
 import { decodeHint, newestKey } from '../commit/newest-checkpoint.js'
 import { isCount, isRecord, statedChecksum } from '../commit/slot.js'
 import { ErrorCode, SheafError } from '../errors.js'
@@ -293,7 +295,7 @@ export class KeptState {
     this.#keep(newestKey, bytes)
   }
 
-  /** Check that the log still has the slots of the kept state. Rejects if it has others. */
+  /** Check that the log still has the slots of the kept state, and was not moved. Rejects otherwise. */
   #check(): Promise<void> {
     this.#checked ??= this.#compare().catch(error => {
       if (!(error instanceof RootReplaced)) this.#checked = null
@@ -303,17 +305,19 @@ export class KeptState {
   }
 
   async #compare(): Promise<void> {
+    const moves = [...this.#objects.keys()].filter(key => key.startsWith('_moves/')).length
     const keys = [...new Set([slotKey(0), slotKey(this.#keptHead)])]
-    const found = await Promise.all(keys.map(key => this.#base.get(key)))
-    for (const [i, key] of keys.entries()) {
+    // After a move away and back, the files have the fence of the first move, and the log continues after it.
+    const [move, ...found] = await Promise.all([moveKey(moves + 1), ...keys].map(key => this.#base.get(key)))
+    const isSame = keys.every((key, i) => {
       const bytes = found[i] ?? null
       // A slot that was trimmed has no bytes. The follower then continues from the newest checkpoint.
       const isTrimmed = key !== slotKey(0) && bytes?.length === 0
-      const isSame = bytes !== null && Buffer.compare(bytes, this.#objects.get(key)!) === 0
-      if (isSame || isTrimmed) continue
-      if (this.#stored !== null) this.#place.directory.discard(this.#stored.path)
-      throw new RootReplaced(this.#place.address)
-    }
+      return isTrimmed || (bytes !== null && Buffer.compare(bytes, this.#objects.get(key)!) === 0)
+    })
+    if (isSame && move === null) return
+    if (this.#stored !== null) this.#place.directory.discard(this.#stored.path)
+    throw new RootReplaced(this.#place.address)
   }
 }
 
@@ -322,7 +326,7 @@ class RootReplaced extends SheafError {
   constructor(address: string) {
     super(
       ErrorCode.ServiceUnavailable,
-      `the root in ${address} was deleted or replaced after its state was stored in the disk cache`,
+      `the root in ${address} was deleted or replaced, or its log was moved, after its state was stored in the disk cache`,
       { hint: 'connect again' },
     )
   }

@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { seededRandom } from '../../bench/random.js'
-import { type ConnectOptions, connect, type Table } from '../../src/index.js'
+import { type ConnectOptions, connect, moveLog, type Table } from '../../src/index.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import { BucketStore } from '../support/bucket-store.js'
 import { failure } from '../support/failure.js'
+import { MemoryLog, type MemorySlots } from '../support/memory-log.js'
 
 const dim = 8
 const minutes = 60_000
@@ -220,6 +221,24 @@ describe('a root that was replaced', () => {
     expect((await again.verify()).problems).toEqual([])
     await again.close()
   })
+})
+
+test('a state from before the log was moved away and back is not used twice', async () => {
+  const store = await indexedRoot()
+  await answers(store, stale)
+  const log = () => new MemoryLog('database', slots)
+  const slots: MemorySlots = new Map()
+  await moveLog('bucket', { store, to: log() })
+  const moved = await connect('bucket', { store, log: log() })
+  await moved.table('t').add(rowsFrom(5000, 1))
+  await moved.close()
+  await moveLog('bucket', { store, from: log(), to: 'files' })
+  const ns = await open(store, { maxStalenessMs: 10 * minutes })
+  expect(await failure(ns.table('t').add(rowsFrom(6000, 1)))).toMatchObject({ message: /log was moved/ })
+  await ns.close()
+  const again = await open(store, stale)
+  expect(await again.table('t').countRows()).toBe(2004)
+  await again.close()
 })
 
 test('a damaged state is not used', async () => {
