@@ -304,19 +304,26 @@ export class KeptState {
     return this.#checked
   }
 
+  /** Discard the states of all processes. They may be as old as this one. */
+  #discardAll(): void {
+    const { directory } = this.#place
+    const prefix = prefixOf(this.#place)
+    for (const name of directory.filesOf(folder))
+      if (name.startsWith(prefix)) directory.discard(directory.pathOf(folder, name))
+  }
+
   async #compare(): Promise<void> {
     const moves = [...this.#objects.keys()].filter(key => key.startsWith('_moves/')).length
     const keys = [...new Set([slotKey(0), slotKey(this.#keptHead)])]
     // After a move away and back, the files have the fence of the first move, and the log continues after it.
     const [move, ...found] = await Promise.all([moveKey(moves + 1), ...keys].map(key => this.#base.get(key)))
+    // A slot that was trimmed has no bytes. It may have had others than the kept one, if the root was restored from a copy.
     const isSame = keys.every((key, i) => {
       const bytes = found[i] ?? null
-      // A slot that was trimmed has no bytes. The follower then continues from the newest checkpoint.
-      const isTrimmed = key !== slotKey(0) && bytes?.length === 0
-      return isTrimmed || (bytes !== null && Buffer.compare(bytes, this.#objects.get(key)!) === 0)
+      return bytes !== null && Buffer.compare(bytes, this.#objects.get(key)!) === 0
     })
     if (isSame && move === null) return
-    if (this.#stored !== null) this.#place.directory.discard(this.#stored.path)
+    this.#discardAll()
     throw new RootReplaced(this.#place.address)
   }
 }
@@ -326,7 +333,7 @@ class RootReplaced extends SheafError {
   constructor(address: string) {
     super(
       ErrorCode.ServiceUnavailable,
-      `the root in ${address} was deleted or replaced, or its log was moved, after its state was stored in the disk cache`,
+      `the root in ${address} was deleted or replaced, or its log was moved or trimmed, after its state was stored in the disk cache`,
       { hint: 'connect again' },
     )
   }

@@ -223,6 +223,55 @@ describe('a root that was replaced', () => {
   })
 })
 
+test('a root that was restored from a copy, and whose newer slots were trimmed, is noticed', async () => {
+  const store = await indexedRoot()
+  const copy = new Map(blobsOf(store))
+  const states: ConnectOptions = { maxStalenessMs: 60 * minutes }
+  const writer = await open(store, states)
+  for (let i = 0; i < 3; i++) await writer.table('t').add(rowsFrom(5000 + i, 1))
+  await writer.close()
+  become(store, copy)
+  const maintenance = { compact: false, keepOrphansMs: 0, keepLogMs: 0 }
+  const restored = await connect('bucket', { store, clock, maintenance })
+  for (let i = 0; i < 8; i++) {
+    await restored.table('t').add(rowsFrom(6000 + i, 2))
+    now += 20_000
+    await restored.optimize()
+  }
+  await restored.close()
+  const ns = await open(store, states)
+  expect(await ns.table('t').countRows()).toBe(2006)
+  expect(await failure(ns.table('t').version())).toMatchObject({ message: /deleted or replaced/ })
+  await ns.close()
+  const again = await open(store, states)
+  expect(await again.table('t').countRows()).toBe(2019)
+  await again.close()
+})
+
+test('when a root was replaced, all of its states are discarded', async () => {
+  const store = await indexedRoot()
+  const copy = new Map(blobsOf(store))
+  for (const count of [3, 1]) {
+    // Opened from the store, because the kept state is older than 1 ms.
+    const writer = await open(store, { maxStalenessMs: 1 })
+    for (let row = 0; row < count; row++) await writer.table('t').add(rowsFrom(5000 + row, 1))
+    await writer.close()
+    now += 1000
+    become(store, copy)
+  }
+  expect(readdirSync(join(cacheDir, 'states')).length).toBeGreaterThan(1)
+  blobsOf(store).clear()
+  const other = await connect('bucket', { store })
+  await other.createTable('t', rowsFrom(0, 1))
+  await other.close()
+  const ns = await open(store, { maxStalenessMs: 10 * minutes })
+  expect(await failure(ns.table('t').version())).toMatchObject({ message: /deleted or replaced/ })
+  await ns.close()
+  const again = await open(store, { maxStalenessMs: 10 * minutes })
+  await again.table('t').add(rowsFrom(1, 1))
+  await again.close()
+})
+
 test('a state from before the log was moved away and back is not used twice', async () => {
   const store = await indexedRoot()
   await answers(store, stale)
@@ -234,7 +283,9 @@ test('a state from before the log was moved away and back is not used twice', as
   await moved.close()
   await moveLog('bucket', { store, from: log(), to: 'files' })
   const ns = await open(store, { maxStalenessMs: 10 * minutes })
-  expect(await failure(ns.table('t').add(rowsFrom(6000, 1)))).toMatchObject({ message: /log was moved/ })
+  expect(await failure(ns.table('t').add(rowsFrom(6000, 1)))).toMatchObject({
+    message: /log was moved or trimmed/,
+  })
   await ns.close()
   const again = await open(store, stale)
   expect(await again.table('t').countRows()).toBe(2004)
