@@ -195,7 +195,7 @@ export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>):
       const bringing = tableFromArrays({ id: BigInt64Array.of(5n), note: ['x'] })
       expect(await failure(upload.add(bringing))).toMatchObject({
         code: 12,
-        message: /does not accept column 'note'/,
+        message: /does not accept column "note"/,
         hint: /leave out the column.*abort the upload/,
       })
       expect(await failure(upload.add([{ id: 5n, note: 'x' }]))).toMatchObject({
