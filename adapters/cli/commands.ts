@@ -216,6 +216,7 @@ If a worker dies, another process continues its jobs. SIGTERM, SIGINT or SIGHUP 
 With --job, the command runs one job and ends. If another process runs the job, it runs units of the job that no process has begun.
 Exit codes with --job: 0 the job has succeeded; 1 it has failed or was canceled; 3 another process runs it.`,
     options: {
+      'commit-log': commitLog,
       job: { type: 'text', help: 'id of the only job to run (default: all jobs and all maintenance)' },
       jobs: { type: 'threads', help: 'jobs that run at the same time, 1 to 64 (default 1)' },
       'segment-rows': {

@@ -38,6 +38,8 @@ async function serveOptions(command: Call<'serve'>): Promise<ServeOptions> {
     command
   if (prewarm !== undefined && command.databases === true)
     throw new Misuse('--prewarm cannot be used with --databases')
+  if (command.balancer !== undefined && !/^https?:\/\//i.test(command.balancer))
+    throw new Misuse(`--balancer must be a URL like http://balancer:8080, got ${quote(command.balancer)}`)
   const auth = await authOptions(command)
   return {
     port,

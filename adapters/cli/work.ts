@@ -2,6 +2,7 @@
 import { type MaintenanceEvent, type WorkOptions, work, workOnJob } from '../../src/index.js'
 import { formatId } from '../../src/protocol/identifiers.js'
 import type { Call } from './arguments.js'
+import { logOf } from './commit-log.js'
 import { showCounted, showSize, showTime } from './quantities.js'
 import { onStop, untilStopped } from './stopping.js'
 
@@ -18,11 +19,11 @@ export async function workOnDirectory(command: Call<'work'>): Promise<void> {
     stop.abort()
   })
   console.error(`sheaf: working on ${directory}`)
-  await work(directory, { ...workOptions(command), signal: stop.signal, onMaintenance: print })
+  await work(directory, { ...(await workOptions(command)), signal: stop.signal, onMaintenance: print })
 }
 
 async function workOnOne(command: Call<'work'>, job: string): Promise<void> {
-  const options = { ...workOptions(command), signal: untilStopped(), onMaintenance: print }
+  const options = { ...(await workOptions(command)), signal: untilStopped(), onMaintenance: print }
   const { state, reason, ranHere } = await workOnJob(command.directory, job, options)
   if (state === 'running') {
     console.log(`job ${job}: another process runs it${ranHere ? ', and units of it ran here' : ''}`)
@@ -33,8 +34,10 @@ async function workOnOne(command: Call<'work'>, job: string): Promise<void> {
   if (state !== 'finished') process.exitCode = 1
 }
 
-function workOptions({ jobs, segmentRows, cacheBytes, keepVersions }: Call<'work'>): WorkOptions {
+async function workOptions(command: Call<'work'>): Promise<WorkOptions> {
+  const { jobs, segmentRows, cacheBytes, keepVersions, commitLog } = command
   return {
+    ...(await logOf(commitLog)),
     ...(jobs !== undefined && { jobs }),
     ...(segmentRows !== undefined && { segmentRows }),
     ...(cacheBytes !== undefined && { cacheBytes }),

@@ -2,9 +2,11 @@
  * URLs of logs in PostgreSQL: a connection string, and the place of the log as the parameters `schema`, `table` and `root`.
  * The names of logs in messages are such URLs.
  */
-import { invalidInput } from '../../src/errors.js'
+import { invalidInput, nearestName, quote } from '../../src/errors.js'
 
 const places = ['schema', 'table', 'root'] as const
+/** Parameters of PostgreSQL whose names are like those of places. */
+const ofPostgres: ReadonlySet<string> = new Set(['host', 'port'])
 
 /** Options of `openPostgresLog` that a URL can have. */
 interface UrlOptions {
@@ -28,6 +30,15 @@ export function optionsOfUrl(text: string): UrlOptions {
     throw invalidInput('the URL of a log must be like postgres://user@host:5432/database?root=main')
   }
   const url = new URL(text)
+  for (const name of url.searchParams.keys()) {
+    const like = ofPostgres.has(name) ? undefined : nearestName(name, places)
+    if (like !== undefined && like !== name)
+      throw invalidInput(`the URL of the log has the parameter ${quote(name)}`, {
+        hint: `did you mean ${like}?`,
+      })
+    if (url.searchParams.getAll(name).length > 1)
+      throw invalidInput(`the URL of the log has the parameter ${quote(name)} twice`)
+  }
   const given = places.flatMap(name => {
     const value = url.searchParams.get(name)
     url.searchParams.delete(name)

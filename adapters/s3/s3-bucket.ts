@@ -59,7 +59,8 @@ export async function openS3Bucket(
   }: { readonly client?: S3Client | undefined; readonly config?: S3ClientConfig | undefined },
 ): Promise<S3Bucket> {
   const { AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_S3, AWS_REGION } = process.env
-  const url = config?.endpoint ?? AWS_ENDPOINT_URL_S3 ?? AWS_ENDPOINT_URL
+  const fromEnvironment = AWS_ENDPOINT_URL_S3 ?? AWS_ENDPOINT_URL
+  const url = config?.endpoint ?? fromEnvironment
   const hasEndpoint = url !== undefined
   if (given === undefined && typeof url === 'string' && !/^https?:\/\//i.test(url)) {
     throw invalidInput(`the endpoint of S3 must begin with http:// or https://, got ${quote(url)}`, {
@@ -90,9 +91,18 @@ export async function openS3Bucket(
     })
   }
   const endpoint = await client.config.endpoint?.()
-  const port = endpoint?.port === undefined ? '' : `:${endpoint.port}`
-  const server = endpoint === undefined ? 's3:/' : `${endpoint.protocol}//${endpoint.hostname}${port}`
-  return new S3Bucket(s3, client, bucket, `${server}/${bucket}`)
+  const server = endpoint === undefined ? fromEnvironment && new URL(fromEnvironment) : endpoint
+  return new S3Bucket(s3, client, bucket, `${server ? nameOf(server) : 's3:/'}/${bucket}`)
+}
+
+/** Return the name of a server. */
+function nameOf(server: {
+  readonly protocol: string
+  readonly hostname: string
+  readonly port?: string | number
+}): string {
+  const port = server.port === undefined || server.port === '' ? '' : `:${server.port}`
+  return `${server.protocol}//${server.hostname}${port}`
 }
 
 class S3Bucket implements Bucket {

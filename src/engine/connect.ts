@@ -211,6 +211,9 @@ function checkDiskCache(store: BlobStore, { cacheDir, cacheDiskBytes }: ConnectO
       hint: 'set cacheDir to a directory of a local disk',
     })
   }
+  if (/^[a-z][a-z0-9+.-]+:\/\//i.test(cacheDir)) {
+    throw invalidInput(`cacheDir must be a directory of a local disk, got ${quote(cacheDir)}`)
+  }
   if (store.replace !== undefined && store.peek === undefined) return
   throw invalidInput('the option cacheDir has no effect, because the root is not in object storage', {
     hint: 'leave it out: the system caches the files of a local directory in memory',

@@ -1,4 +1,5 @@
 /** Does the steps of a move of a commit log. The head of commit/log-moves.ts lists them. */
+import { slotKey } from '../commit/blob-log.js'
 import type { CommitLog } from '../commit/commit-log.js'
 import type { ExternalLog } from '../commit/external-log.js'
 import { fenceOf, type MovedOp, moveKey, nameOf, newestMove, type RecordedMove } from '../commit/log-moves.js'
@@ -7,6 +8,7 @@ import { readSlots } from '../commit/read-slots.js'
 import {
   type DecodedGenesis,
   decodeGenesis,
+  decodePointer,
   encodeMovedGenesis,
   movedFeature,
   type Slot,
@@ -42,8 +44,7 @@ export async function moveSlots(
   const { from, to, clock, signal } = move
   const newest = await newestMove(store, signal)
   if (newest !== null && (await isLogOf(newest, to))) return { slot: newest.slot, copied: 0 }
-  if (from === undefined && to === 'files')
-    throw invalidInput(`the log of the root in ${quote(store.name)} is in its files already`)
+  if (from === undefined && to === 'files') throw await noMove(store, newest, signal)
   let fence: Slot | null = null
   const root = await RootLog.open(
     store,
@@ -211,4 +212,19 @@ function hasSlots(log: CommitLog | ExternalLog): SheafError {
 
 function targetName(to: ExternalLog | 'files'): string | null {
   return to === 'files' ? null : to.name
+}
+
+/** Return the error for a move to the files of a root whose log was not given. `newest`: the newest move of the root. */
+async function noMove(
+  store: BlobStore,
+  newest: RecordedMove | null,
+  signal: AbortSignal | undefined,
+): Promise<SheafError> {
+  const first = await store.get(slotKey(0), signal)
+  const log = newest === null ? first && decodePointer(first)?.log : newest.log
+  const root = `the log of the root in ${quote(store.name)}`
+  if (!log) return invalidInput(`${root} is in its files already`)
+  return invalidInput(`${root} is in ${quote(log)}`, {
+    hint: 'pass this log as from (in the program sheaf: as --from)',
+  })
 }

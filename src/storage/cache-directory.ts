@@ -12,6 +12,7 @@
 import {
   closeSync,
   constants,
+  existsSync,
   fstatSync,
   lstatSync,
   mkdirSync,
@@ -26,7 +27,7 @@ import {
   write,
   writeSync,
 } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { quote } from '../errors.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
@@ -112,7 +113,7 @@ export class CacheDirectory {
    */
   writeLater(path: string, bytes: number, write: (fd: number) => MaybePromise<void>): void {
     this.#later(bytes, async () => {
-      mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 })
+      makeFolder(dirname(path))
       const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | noFollow, 0o600)
       await closing(fd, write)
     })
@@ -121,7 +122,7 @@ export class CacheDirectory {
   /** Replace a file later, in one step. */
   replaceLater(path: string, bytes: Uint8Array): void {
     this.#later(bytes.length, async () => {
-      mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 })
+      makeFolder(dirname(path))
       const name = join(path, '..', `${this.#clock.uuid()}.draft`)
       try {
         const fd = openSync(name, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600)
@@ -271,6 +272,23 @@ export class CacheDirectory {
     if (systemCode(error) === 'ENOENT' || this.#hasWarned) return
     this.#hasWarned = true
     this.#warn(`the disk cache in ${quote(this.#path)} does not work, so more is read from far away`, error)
+  }
+}
+
+/**
+ * Create a folder with its parents, if it does not exist. `mkdirSync` with `recursive` never returns for a folder that the
+ * system reports as missing in a parent that exists, for example in /proc.
+ */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return
+  const parent = dirname(path)
+  if (parent !== path && !existsSync(parent)) makeFolder(parent)
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (cause) {
+    // Another process has created it meanwhile.
+    if (systemCode(cause) === 'EEXIST') return
+    throw new Error(`cannot create the folder ${quote(path)}`, { cause })
   }
 }
 

@@ -329,6 +329,11 @@ test('bytes that arrived damaged are not kept after the query that found the dam
 
 test('options of the disk cache that have no effect are refused', async () => {
   expect(await failure(connect('memory://', { cacheDir }))).toMatchObject({ code: 13, message: /cacheDir/ })
+  const store = new AddressedStore()
+  expect(await failure(connect('bucket', { store, cacheDir: 's3://bucket/cache' }))).toMatchObject({
+    code: 13,
+    message: 'cacheDir must be a directory of a local disk, got "s3://bucket/cache"',
+  })
   expect(await failure(connect('memory://', { cacheDiskBytes: 5 }))).toMatchObject({
     code: 13,
     message: /cacheDiskBytes/,

@@ -153,6 +153,8 @@ describe('moveLog', () => {
     const { slot } = await moveLog(path, { to: logs.open('a') })
     expect(await moveLog(path, { to: logs.open('a') })).toEqual({ slot, copied: 0 })
     await expect(moveLog(path, { to: logs.open('b') })).rejects.toThrow(/was moved to "a"/)
+    // Without from, the log of the root is named.
+    await expect(moveLog(path, { to: 'files' })).rejects.toThrow(/is in "a"/)
     await expect(moveLog(path, { from: logs.open('a'), to: logs.open('a') })).rejects.toThrow(
       /are the same log/,
     )

@@ -55,6 +55,17 @@ async function storeWith(blobs: Readonly<Record<string, Uint8Array>>): Promise<B
   return store
 }
 
+test.runIf(process.platform === 'linux')(
+  'a folder that the system cannot create is reported once',
+  async () => {
+    const { directory, cache } = opened(2 ** 30, '/proc/no such folder')
+    cache.keep('tables/t/data/x', [{ offset: 0, target: bytesOf(4096) }])
+    cache.keep('tables/t/data/y', [{ offset: 0, target: bytesOf(4096) }])
+    await directory.finish()
+    expect(warnings).toHaveLength(1)
+  },
+)
+
 /** The files of the root in the cache. */
 function files(): string[] {
   return readdirSync(join(path, root)).map(name => join(path, root, name))

@@ -269,3 +269,19 @@ describe('watch', () => {
     expect(pool.idle).toEqual([])
   })
 })
+
+test.each([
+  ['tabel=x', /the parameter "tabel"/],
+  ['Root=x', /the parameter "Root"/],
+  ['root=a&root=b', /"root" twice/],
+])('the URL of a log with %s is refused', (parameters, message) => {
+  expect(() => optionsOfUrl(`postgres://app@db/app?${parameters}`)).toThrow(message)
+})
+
+test('the URL of a log may have parameters of PostgreSQL', () => {
+  const { config, root } = optionsOfUrl(
+    'postgres:///app?host=/run/postgres&port=5433&sslmode=require&root=docs',
+  )
+  expect(root).toBe('docs')
+  expect(config.connectionString).toContain('port=5433&sslmode=require')
+})
