@@ -82,8 +82,8 @@ export class KeptState {
   #checked: Promise<void> | null = null
   /** The path of the file with the newest state, and the slot of that state. */
   #stored: { readonly path: string; readonly head: number } | null = null
-  /** The state that was confirmed last, and the time on the monotonic clock when it was the newest one. */
-  #last: { readonly head: number; readonly at: number } | null = null
+  /** The state that was confirmed last, and the time when it was the newest one, on the monotonic clock and since 1970. */
+  #last: { readonly head: number; readonly at: number; readonly time: number } | null = null
   #storedAt = Number.NEGATIVE_INFINITY
   #confirmedAt = Number.NEGATIVE_INFINITY
 
@@ -139,7 +139,7 @@ export class KeptState {
   confirmed(head: number, ageMs: number): void {
     if (head < (this.#last?.head ?? 0)) return
     const now = this.#place.clock.elapsed()
-    this.#last = { head, at: now - ageMs }
+    this.#last = { head, at: now - ageMs, time: this.#place.clock.now() - ageMs }
     const isStored = this.#stored?.head === head
     if (isStored ? now - this.#confirmedAt >= confirmMs : now - this.#storedAt >= storeMs) this.#store()
   }
@@ -151,8 +151,9 @@ export class KeptState {
 
   #store(): void {
     const { directory, clock } = this.#place
-    const { head, at } = this.#last!
-    const time = clock.now() - (clock.elapsed() - at)
+    const { head, at, time: since1970 } = this.#last!
+    // The monotonic clock stops while the machine is suspended, and the other one may be set.
+    const time = Math.min(clock.now() - (clock.elapsed() - at), since1970)
     this.#confirmedAt = clock.elapsed()
     const stored = this.#stored
     if (stored?.head === head) directory.changeLater(stored.path, encodeTime(time, basename(stored.path)))

@@ -339,3 +339,15 @@ test('options of the disk cache that have no effect are refused', async () => {
     message: /cacheDiskBytes/,
   })
 })
+
+test('the age of a state also grows while the machine is suspended', async () => {
+  const store = await indexedRoot()
+  const ns = await open(store, stale)
+  await queries.count!(ns.table('t'))
+  // The monotonic clock stands still.
+  now += 11 * minutes
+  await ns.close()
+  store.reset()
+  await answers(store, stale)
+  expect(store.calls.get('get')).toBeGreaterThan(1)
+})
