@@ -42,6 +42,7 @@ export class Hedging {
     signal: AbortSignal | undefined,
     send: (signal: AbortSignal | undefined) => Promise<T>,
   ): Promise<T> {
+    signal?.throwIfAborted()
     const begun = this.#clock.elapsed()
     this.#budget = Math.min(burstMax, this.#budget + shareMax)
     const answer = Number.isFinite(this.#limitMs) ? await this.#race(signal, send) : await send(signal)

@@ -73,6 +73,15 @@ describe('a slow read', () => {
     expect([hedging.sent, hedging.won]).toEqual([1, 1])
   })
 
+  test('is not sent if its signal was aborted before', async () => {
+    const { time, hedging } = opened()
+    await warm(hedging, time)
+    let sent = 0
+    const read = hedging.first(AbortSignal.abort('too late'), async () => sent++)
+    await expect(read).rejects.toBe('too late')
+    expect(sent).toBe(0)
+  })
+
   test('takes the first request if that is answered first', async () => {
     const { time, hedging } = opened()
     await warm(hedging, time)
