@@ -407,11 +407,11 @@ describe('a write of one row by its key', () => {
       }
     }
     await Promise.all(Array.from({ length: 8 }, (_, number) => caller(number)))
-    // Each write made its own version. Only maintenance computes manifests, now and then.
+    // Each write made its own version. Maintenance computes manifests, and some writes that meet a claim of a compaction.
     expect(versions.size).toBe(writes)
     const compactions = (await table.version()) - before.version - writes
     expect(compactions).toBeGreaterThan(1)
-    expect(manifests() - before.manifests).toBeLessThan(Math.max(20 * compactions, writes / 20))
+    expect(manifests() - before.manifests).toBeLessThan(writes / 2)
     const rows = (await table.query().orderBy('id').toArray()) as { id: number; n: number }[]
     expect(rows.map(({ id, n }) => [id, n])).toEqual([...expected].sort(([a], [b]) => a - b))
     expect(await ns!.verify()).toMatchObject({ problems: [] })
