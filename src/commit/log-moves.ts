@@ -3,7 +3,7 @@
  *
  * 1. The last slot of the old log is a *fence*: a slot with the need `moved` and the operation `moved`, which names the
  *    new log. It is written like any other slot. So every earlier commit is before the fence, and a writer that comes later
- *    loses the slot and reads the fence. Nobody writes after a fence.
+ *    loses the slot and reads the fence. There are no slots after a fence.
  * 2. The slots that are still needed, and the fence, are copied to the new log under the same numbers.
  * 3. Slot 0 is written to the new log. It has the number of the fence. Without slot 0, nobody uses the new log.
  * 4. A copy of this slot 0 is written to the store (`_moves/`). It decides which log the root has: any other one is refused.
@@ -69,7 +69,7 @@ export function refuseOldLog({ log }: LogMove, store: string, given: string | nu
   )
 }
 
-/** What to do if a root needs another log. */
+/** The hint of errors for a root that needs another log. */
 export const passLog =
   'open this log, and pass it to connect as the option log (in the program sheaf: as --commit-log)'
 

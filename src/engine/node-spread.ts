@@ -22,7 +22,7 @@ const slowMs = 20
 /** Time between two checks whether a sub-query is slow, milliseconds. */
 const checkMs = 10
 
-/** What a spread search needs to know about the query. */
+/** The query of a spread search. */
 interface SpreadQuery extends Omit<UnitToken, 'query'> {
   readonly layout: Layout
   readonly signal: AbortSignal | undefined

@@ -1,6 +1,6 @@
 /**
- * Loads indexes and columns of a table into the cache, before a query needs them. What takes more than half of the
- * memory budget is not loaded, because it would not stay in the cache.
+ * Loads indexes and columns of a table into the cache, before a query needs them. An index or column that
+ * takes more than half of the memory budget is not loaded, because it would not stay in the cache.
  */
 import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
 import type { VectorIndexSegment } from '../indexes/vector/segment.js'

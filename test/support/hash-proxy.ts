@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** What the proxy does with a request: the number of a server, or null to close the connection. May wait. */
+/** Returns the number of the server that gets a request, or null to close the connection. May wait. */
 type Route = (request: IncomingMessage, chosen: number) => number | null | Promise<number | null>
 
 export interface HashProxy {

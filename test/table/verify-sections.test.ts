@@ -83,7 +83,7 @@ test('a list, its ordinals or their checksums that are not what was written are 
       section('counts').start,
       40,
     )
-    // Of a partition without rows nobody reads a list.
+    // The list of a partition without rows is never read.
     if (counts[(at - start) >> 2] === 0) await wrong.catch(() => {})
     else await expect(wrong, `listSums ${at}`).rejects.toMatchObject({ code: 18 })
   }

@@ -73,7 +73,7 @@ export class ServingNode extends Restarted {
   }
 }
 
-/** What a bank process needs to open the root. */
+/** The root that a bank process opens. */
 export interface BankConfig {
   readonly path: string
   readonly storage: object
