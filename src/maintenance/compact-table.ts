@@ -245,6 +245,7 @@ async function tryToCommit(
   const carried = await carriedIndexes(engine.source, newer.layout, moving, target, pacer)
   const merged = stillMerged(folded, layout, newer.layout)
   if (moves.length + merged.length === 0) return { change: null }
+  const survivors = moving.map(each => each.survivors)
   const committed = await job.commit((state, { firstBlob, earlier }) => {
     const now = state.tables.get(uuid)
     if (now === undefined) return null
@@ -264,17 +265,15 @@ async function tryToCommit(
       indexes: (idOf: (draft: MovedDraft) => number) => movedIndexes(carried, idOf),
       fields: layout.schema.fields.map(({ id }) => id),
     } as const
-    const { change, blobs } = buildChange(now, parts, firstBlob)
-    return { ops: [change], blobs, req: requirementsOf(now), need: featuresOf(change) }
+    const { change: built, blobs } = buildChange(now, parts, firstBlob)
+    // Writers of single rows follow the change as soon as it is in the log. So the moves are noted before, for the object
+    // that is committed.
+    const change = JSON.parse(JSON.stringify(built)) as Change
+    noteMoves(change, survivors)
+    return { ops: [change], blobs, req: requirementsOf(now), need: featuresOf(change), isPlain: true }
   })
   if (committed === null) return null
-  if (committed === 'ended') return { change: null }
-  const change = committed.entry.ops[0] as Change
-  noteMoves(
-    change,
-    moving.map(({ survivors }) => survivors),
-  )
-  return { change }
+  return { change: committed === 'ended' ? null : (committed.entry.ops[0] as Change) }
 }
 
 function featuresOf({ indexes }: Change): readonly string[] {

@@ -405,8 +405,8 @@ export function noteKey({ add }: Change, field: number, key: Key): void {
 const survivorsOf = new WeakMap<Change, readonly (readonly Bitset[])[]>()
 
 /**
- * Note which rows a compaction moved, so that rows are found after it. `change`: the change as the log has it.
- * `survivors`: for each of its moves, the moved rows of each old fragment.
+ * Note which rows a compaction moved, so that rows are found after it. The change must be committed as this object
+ * (`Proposal.isPlain`). `survivors`: for each of its moves, the moved rows of each old fragment.
  */
 export function noteMoves(change: Change, survivors: readonly (readonly Bitset[])[]): void {
   survivorsOf.set(change, survivors)
