@@ -47,7 +47,7 @@ import { type Asked, Gate } from './gate.js'
 import type { Limits } from './limits.js'
 import { eventStream } from './media-types.js'
 import { namedObjects } from './named-objects.js'
-import { NodeClient } from './node-client.js'
+import { NodeClient, type SentParts } from './node-client.js'
 import { openApi } from './openapi.js'
 import type { ServeOptions } from './options.js'
 import type { Particulars } from './particulars.js'
@@ -219,6 +219,11 @@ export class Handling {
         return errorReply(error, target.path, target.dialect, undefined, allow)
       }
     }
+  }
+
+  /** The parts of searches that were sent to other nodes. Undefined if the server searches alone. */
+  get parts(): SentParts | undefined {
+    return this.#nodes?.parts
   }
 
   /** Close the connections to other nodes. */

@@ -5,6 +5,7 @@
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import type { RootStats } from '../../src/index.js'
 import { DurationHistogram, type Durations, durationBounds } from '../../src/primitives/histogram.js'
+import type { SentParts } from './node-client.js'
 import type { RequestRecord } from './options.js'
 
 /** Interval at which the event-loop delay is sampled, milliseconds. A sample is the time between two timer ticks. */
@@ -16,6 +17,7 @@ interface Moment {
   readonly streams: number
   readonly connections: number
   readonly stats: RootStats | undefined
+  readonly parts: SentParts | undefined
 }
 
 /** Counts requests, and formats the metrics. */
@@ -45,7 +47,7 @@ export class Metrics {
     this.#connectionsRefused++
   }
 
-  text({ inFlight, streams, connections, stats }: Moment): string {
+  text({ inFlight, streams, connections, stats, parts }: Moment): string {
     const { rss, heapUsed, external } = process.memoryUsage()
     return [
       family('sheaf_http_requests_total', 'counter', 'Requests answered.', this.#requestSamples()),
@@ -75,6 +77,7 @@ export class Metrics {
       plain('process_resident_memory_bytes', 'gauge', 'Resident memory of the process.', rss),
       plain('sheaf_process_heap_bytes', 'gauge', 'JavaScript heap in use.', heapUsed),
       plain('sheaf_process_external_bytes', 'gauge', 'Memory of buffers outside of the heap.', external),
+      ...(parts === undefined ? [] : [partsFamily(parts)]),
       ...(stats === undefined ? [] : rootFamilies(stats)),
     ].join('')
   }
@@ -104,6 +107,16 @@ function startedDelay(): IntervalHistogram {
   const delay = monitorEventLoopDelay({ resolution: lookMs })
   delay.enable()
   return delay
+}
+
+function partsFamily(parts: SentParts): string {
+  const samples = Object.entries(parts).map(([result, count]) => `{result="${result}"} ${count}`)
+  return family(
+    'sheaf_search_parts_total',
+    'counter',
+    'Parts of searches for other nodes, by result.',
+    samples,
+  )
 }
 
 function rootFamilies({ memory, log, store, diskCache, maintenance }: RootStats): string[] {

@@ -55,8 +55,17 @@ const ofRequest: ReadonlySet<string> = new Set([
   ...['proxy-authorization', 'proxy-connection', 'idempotency-key', 'origin', timeoutHeader],
 ])
 
+/** Number of parts of searches that were sent to other nodes. A part counts as failed each time that it got no answer. */
+export interface SentParts {
+  readonly answered: number
+  readonly failed: number
+  /** Parts that were not sent, because the nodes failed too often just before. */
+  readonly unsent: number
+}
+
 /** The connections of a server to the load balancer. */
 export class NodeClient {
+  readonly #parts = { answered: 0, failed: 0, unsent: 0 }
   readonly #connection: HttpConnection
   readonly #minWorkMs: number
   readonly #hedgeMs: number
@@ -70,13 +79,20 @@ export class NodeClient {
     this.#hedgeMs = hedgeMs
   }
 
+  get parts(): SentParts {
+    return this.#parts
+  }
+
   /** Return the sender for a call. `headers`: the header of the call. `endsAt`: end of its time, of `performance.now()`. */
   sender(headers: IncomingHttpHeaders, identity: Identity | undefined, endsAt: number): NodeSender {
     return {
       minWorkMs: this.#minWorkMs,
       hedgeMs: this.#hedgeMs,
       send: async (id, shard, token, signal) => {
-        if (performance.now() < this.#pausedUntil) throw new Error('the nodes failed too often')
+        if (performance.now() < this.#pausedUntil) {
+          this.#parts.unsent++
+          throw new Error('the nodes failed too often')
+        }
         const entry: OperationEntry = operations.readTableSlice
         const { method, path, body } = writeRequest(entry, { id, token })
         const left = Math.max(0, Math.floor(endsAt - performance.now()))
@@ -102,6 +118,7 @@ export class NodeClient {
           const bytes = concatBytes(reply.chunks)
           if (reply.status !== 200) throw errorFrom(reply.status, Buffer.from(bytes).toString())
           this.#failures = 0
+          this.#parts.answered++
           return bytes
         } catch (cause) {
           if (signal?.aborted !== true) this.#failed()
@@ -112,6 +129,7 @@ export class NodeClient {
   }
 
   #failed(): void {
+    this.#parts.failed++
     this.#failures++
     if (this.#failures < failuresMax) return
     this.#failures = 0

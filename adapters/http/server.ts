@@ -196,6 +196,7 @@ class ServerParts implements Answering {
           streams: this.admission.streams,
           connections: listener.connections,
           stats: statsOf(served),
+          parts: handling.parts,
         }),
     }
     if (prewarm !== undefined && 'operations' in served) {

@@ -273,6 +273,19 @@ describe('parts of searches', () => {
     await nodes.check({ ...near, ...text, vector: near.vector })
   })
 
+  test('the metrics of a server show that the load balancer does not answer', async () => {
+    const nodes = await open(1)
+    await nodes.check(near)
+    nodes.proxy.route = () => null
+    for (let i = 0; i < 3; i++) await nodes.check(near)
+    const metrics = await (await fetch(`${nodes.servers[0]!.url}/metrics`)).text()
+    const count = (result: string) =>
+      Number(new RegExp(`^sheaf_search_parts_total\\{result="${result}"\\} (\\d+)$`, 'm').exec(metrics)?.[1])
+    expect(count('answered')).toBeGreaterThan(1)
+    expect(count('failed')).toBeGreaterThanOrEqual(16)
+    expect(count('unsent')).toBeGreaterThan(1)
+  })
+
   test('a part is computed by the asked node if its node does not answer in time', async () => {
     const nodes = await open(2)
     let late: string | undefined
