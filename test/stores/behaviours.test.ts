@@ -1,6 +1,6 @@
 /**
- * The tests of the engine with roots in object storage: a share of them, chosen by `SHEAF_SEED`. `SHEAF_STORES_SHARE=1` runs
- * all of them.
+ * The tests of the engine with roots in object storage: for each server another share of them, chosen by `SHEAF_SEED`.
+ * `SHEAF_STORES_SHARE=1` runs all of them on each server.
  */
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe } from 'vitest'
@@ -21,20 +21,19 @@ import { uploadSuite } from '../suites/uploads.js'
 import { vectorIndexSuite } from '../suites/vector-indexes.js'
 import { viewsSuite } from '../suites/views.js'
 import type { Door, OpenedRoot } from '../support/transports.js'
-import { cephProvider, minioProvider } from './providers.js'
+import { providers } from './providers.js'
 import { Server } from './server.js'
 
-const share = Number(process.env.SHEAF_STORES_SHARE ?? 0.06)
+const share = Number(process.env.SHEAF_STORES_SHARE ?? 0.03)
 const seed = process.env.SHEAF_SEED ?? '1'
-const provider = cephProvider.program === null ? minioProvider : cephProvider
 
-/** Return whether a test belongs to the share. */
-function isChosen(name: string): boolean {
-  const digest = createHash('sha256').update(`${seed} ${name}`).digest()
+/** Return whether a test belongs to the share of a server. */
+function isChosen(server: string, name: string): boolean {
+  const digest = createHash('sha256').update(`${seed} ${server} ${name}`).digest()
   return digest.readUInt32BE() < share * 2 ** 32
 }
 
-describe.runIf(provider.program !== null)(`on ${provider.name}`, () => {
+describe.each(providers.filter(({ program }) => program !== null))('on $name', provider => {
   let server: Server
   let roots = 0
 
@@ -43,7 +42,7 @@ describe.runIf(provider.program !== null)(`on ${provider.name}`, () => {
     await provider.createBucket(server.url)
   })
   afterAll(() => server?.stop())
-  beforeEach(context => context.skip(!isChosen(context.task.name)))
+  beforeEach(context => context.skip(!isChosen(provider.name, context.task.name)))
 
   const open = async (): Promise<OpenedRoot> => {
     const prefix = `roots/${roots++}`
