@@ -157,7 +157,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
           expect(await idsOf(await ns.openTable(`t${i}`))).toEqual([1, 2, 3])
         }
         const { table_uri } = await ops.describeTable({ id: ['t0'], with_table_uri: true })
-        expect(table_uri).toMatch(/^(file|memory|s3):\/\/.*lake-\d+\/a$/)
+        expect(table_uri).toMatch(/^(file|memory|s3|az|gs):\/\/.*lake-\d+\/a$/)
       })
 
       test('S17 a location outside the root, or in a folder of Sheaf, is refused', async () => {
