@@ -106,8 +106,15 @@ async function readsOf(
       await recorder.record(() => reader.readChecksums(part, checksumsMax))
     }
     // The heads of text indexes can be long, so they come last.
-    for (const { segments } of reader.textIndexes)
-      for (const segment of segments) await recorder.record(() => segment.open(signal))
+    for (const { segments } of reader.textIndexes) {
+      for (const segment of segments) {
+        let hasPages = false
+        await recorder.record(async () => {
+          hasPages = await segment.hasPages(signal)
+        })
+        if (!hasPages) await recorder.record(() => segment.open(signal))
+      }
+    }
     return { pieces: recorder.pieces, manifest: { table: head.uuid, version: head.mark, bytes } }
   } catch (error) {
     signal.throwIfAborted()

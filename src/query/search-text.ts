@@ -60,7 +60,7 @@ import {
 import { termsOf } from './text-statistics.js'
 import { type Passing, type TextUnit, unitsOf } from './text-units.js'
 import type { TextStatistics } from './units.js'
-import { distanceFor, type TextLeaf, wantedTerms } from './wanted-terms.js'
+import { distanceFor, type TextLeaf } from './wanted-terms.js'
 
 /** Maximum number of rows for which insertion sort is faster than `sort()`. */
 const fewRows = 32
@@ -127,7 +127,7 @@ class TextRun {
     const passing = isWhole ? null : yield* this.#passing(filter)
     const { columns, query, fast } = this.#search
     for (let number = 0; number < columns.length; number++) {
-      const wanted = () => wantedTerms(query, number)
+      const wanted = { query, column: number }
       const which = { fast, unit: this.#share?.unit ?? null }
       const units = yield* unitsOf(columns[number]!, wanted, passing, which, this.#source, this.#pacer)
       let { docs, tokens } = this.#share?.statistics ?? noTexts

@@ -8,7 +8,7 @@ import type { RowSource } from './source.js'
 import type { TextNode, TextSearch } from './text-plan.js'
 import { unitsOf } from './text-units.js'
 import type { TextStatistics } from './units.js'
-import { type TextLeaf, wantedTerms } from './wanted-terms.js'
+import type { TextLeaf } from './wanted-terms.js'
 
 /** Return the matches and phrases of a query. */
 function leavesOf(node: TextNode): readonly TextLeaf[] {
@@ -46,8 +46,7 @@ export function* textStatistics(
   pacer: Pacer,
 ): Task<TextStatistics> {
   const { columns, query, fast } = search
-  const wanted = () => wantedTerms(query, 0)
-  const units = yield* unitsOf(columns[0]!, wanted, null, { fast, unit }, source, pacer)
+  const units = yield* unitsOf(columns[0]!, { query, column: 0 }, null, { fast, unit }, source, pacer)
   const all = units.map(({ segment, live }) => ({
     ...live,
     having: termsOf(search).map(term => segment.find(term)?.docs ?? 0),

@@ -14,11 +14,12 @@ import { type MaybePromise, type Task, type TaskStream, wait, whenResolved } fro
 import { columnAt } from '../sql/batch-columns.js'
 import { areById, type SegmentReader } from '../table/covered-segment.js'
 import type { Part, TableReader } from '../table/table-reader.js'
-import type { TextIndexReader } from '../table/text-index.js'
+import type { TextIndexReader, TextSegmentReader } from '../table/text-index.js'
 import { knownCover, partialCover } from './probed-rows.js'
 import type { RowSource } from './source.js'
-import type { TextColumn } from './text-plan.js'
+import type { TextColumn, TextNode } from './text-plan.js'
 import { rowPlace } from './text-rows.js'
+import { exactTerms, wantedTerms } from './wanted-terms.js'
 
 /** By fragment: the live rows that pass the filter. */
 export type Passing = ReadonlyMap<Fragment, RowSet>
@@ -46,6 +47,13 @@ export interface TextUnit {
   places(ordinals: Uint32Array): MaybePromise<Float64Array>
 }
 
+/** What a search needs of a column. */
+interface Wanted {
+  readonly query: TextNode
+  /** Index of the column in `TextSearch.columns`. */
+  readonly column: number
+}
+
 /** Selects units of a search. */
 interface WhichUnits {
   /** Whether to skip unindexed rows. */
@@ -55,12 +63,12 @@ interface WhichUnits {
 }
 
 /**
- * Open the units of a search in a column. `wanted`: returns the terms to find in unindexed rows. `passing`: the rows
+ * Open the units of a search in a column. `wanted`: the query, and the number of the column in it. `passing`: the rows
  * that may be returned; null: all live rows.
  */
 export function* unitsOf(
   { index: name, path, analyzer }: TextColumn,
-  wanted: () => ScannedTerms,
+  wanted: Wanted,
   passing: Passing | null,
   { fast, unit }: WhichUnits,
   source: RowSource,
@@ -70,8 +78,10 @@ export function* unitsOf(
   const units: TextUnit[] = []
   const index = name === null ? null : reader.textIndexes.find(known => known.name === name)!
   if (index !== null) {
-    for (const segment of unit === null ? index.segments : index.segments.slice(unit, unit + 1)) {
-      const opened = segment.open(pacer.signal)
+    const segments = unit === null ? index.segments : index.segments.slice(unit, unit + 1)
+    const openings = segments.map(segment => opening(segment, wanted, pacer.signal))
+    for (const [i, segment] of segments.entries()) {
+      const opened = openings[i]!
       units.push(
         passing === null && segment.isWhole && !(opened instanceof Promise)
           ? new IndexedUnit(segment, opened, opened.facts, null, reader, pacer.signal)
@@ -83,9 +93,22 @@ export function* unitsOf(
   const covered = (index && knownCover(index)) ?? (yield* coverOf(index, source, pacer))
   if (covered.size === 0) return units
   const scan = new Scanned(path, covered, passing, source, pacer)
-  const segment = yield* scan.segment(analyzer, wanted())
+  const segment = yield* scan.segment(analyzer, wantedTerms(wanted.query, wanted.column))
   if (segment.rows > 0) units.push(scan.unit(segment))
   return units
+}
+
+/** Begin to open a segment, so that the segments of an index are read at the same time. */
+function opening(
+  segment: TextSegmentReader,
+  { query, column }: Wanted,
+  signal: AbortSignal | undefined,
+): MaybePromise<TextSegment> {
+  signal?.throwIfAborted()
+  const opened = segment.known() ?? segment.openFor(exactTerms(query, column), signal)
+  // If another segment fails first, nothing waits for this one.
+  if (opened instanceof Promise) opened.catch(() => {})
+  return opened
 }
 
 function* indexed(

@@ -1,4 +1,5 @@
 /** Collects the terms of a full-text query. */
+import type { ExactTerms } from '../indexes/text/paged.js'
 import { automaticDistance, editDistanceMatcher } from '../indexes/text/search/near-terms.js'
 import { beginningsOf } from '../indexes/text/search/prefix-postings.js'
 import type { ScannedTerms } from '../indexes/text/search/scan.js'
@@ -22,6 +23,25 @@ export function wantedTerms(query: TextNode, column: number): ScannedTerms {
 export function matchingTerms(query: TextNode, column: number): (term: string) => boolean {
   const { accept, prefixes } = termsOf(leavesOf(query, false), column)
   return term => accept(term) || prefixes.some(prefix => term.startsWith(prefix))
+}
+
+/** Maximum number of terms that are looked up page by page. */
+const fewTerms = 16
+
+/**
+ * Return the terms that a search in a column looks up in the segments of its index. Return null if they are many, or if
+ * the search also needs similar terms or terms with a prefix.
+ */
+export function exactTerms(query: TextNode, column: number): ExactTerms | null {
+  const terms = new Set<string>()
+  let positions = false
+  for (const leaf of leavesOf(query, true)) {
+    if (leaf.column !== column) continue
+    if (leaf.kind === 'phrase') positions = true
+    else if (leaf.fuzziness !== 0 || leaf.prefix !== null) return null
+    for (const { term } of leaf.terms) terms.add(term)
+  }
+  return terms.size > fewTerms ? null : { terms: [...terms], positions }
 }
 
 function termsOf(leaves: Iterable<TextLeaf>, column: number): ScannedTerms {

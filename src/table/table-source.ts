@@ -3,7 +3,9 @@ import type { Column } from '../arrow/column.js'
 import type { FileLayout } from '../arrow/file-reader.js'
 import { columnBytes } from '../arrow/layout.js'
 import type { SlotReader } from '../commit/slots.js'
+import type { SectionFile } from '../indexes/sections/section-file.js'
 import { Analyzers } from '../indexes/text/analysis/analyzers.js'
+import type { PagedText } from '../indexes/text/paged.js'
 import type { TextSegment } from '../indexes/text/segment.js'
 import type { VectorIndexSegment } from '../indexes/vector/segment.js'
 import type { StoredList } from '../indexes/vector/stored-list.js'
@@ -16,6 +18,13 @@ import { BlockCache } from './block-cache.js'
 import { ChecksumPages } from './checksum-pages.js'
 import type { LoadedColumn } from './loaded-column.js'
 import type { Sharing } from './sharing.js'
+
+/** The opened file of a text segment. */
+interface TextFile {
+  readonly file: SectionFile
+  /** The segment, if its dictionary has pages. */
+  readonly paged: PagedText | null
+}
 
 /** The store, the slots, the caches and the analyzers that all table readers of a root share. */
 export interface TableSource {
@@ -50,7 +59,9 @@ export interface TableSource {
   readonly lists: Partition<StoredList>
   /** Segments of text indexes, without their postings. */
   readonly textSegments: Partition<TextSegment>
-  /** Pages of postings of text indexes. */
+  /** Opened files of text indexes. */
+  readonly textFiles: Partition<TextFile>
+  /** Pages of postings and dictionaries of text indexes. */
   readonly pages: Partition<Uint8Array>
   /** The text analyzers. */
   readonly analyzers: Analyzers
@@ -87,6 +98,7 @@ export function createTableSource(
       return codes.byteLength + ordinals.byteLength
     }),
     textSegments: memory.partition('text-segments', 'data', segment => segment.bytes),
+    textFiles: memory.partition('text-files', 'data', ({ paged }) => 2000 + (paged?.bytes ?? 0)),
     pages: memory.partition('text-pages', 'data', bytes => bytes.length),
     analyzers,
     sharing,

@@ -3,14 +3,17 @@ import { SheafError } from '../errors.js'
 import type { Analyzer } from '../indexes/text/analysis/analyzer.js'
 import type { Analyzers } from '../indexes/text/analysis/analyzers.js'
 import type { TextOptions } from '../indexes/text/options.js'
+import type { ExactTerms } from '../indexes/text/paged.js'
 import type { TextSegment } from '../indexes/text/segment.js'
 import { lazyImport } from '../lazy-import.js'
 import { findFieldById, typeOf } from '../manifest/field-node.js'
-import { fragmentsById } from '../manifest/index-cover.js'
+import { type CoveredSegment, fragmentsById } from '../manifest/index-cover.js'
 import type { Fragment, Layout } from '../manifest/layout.js'
 import type { IndexSegment, TableIndex } from '../manifest/table-index.js'
 import type { RowSet } from '../primitives/row-set.js'
-import { type IndexedVersion, type OpenSegment, SegmentReader } from './covered-segment.js'
+import type { MaybePromise } from '../primitives/task.js'
+import { arrived } from './arrived.js'
+import { type IndexedVersion, SegmentReader } from './covered-segment.js'
 import { IndexCover } from './index-cover.js'
 import { openSectionFile } from './section-file.js'
 import { segmentPages } from './segment-pages.js'
@@ -18,6 +21,7 @@ import type { TableSource } from './table-source.js'
 import { holdsText } from './text-column.js'
 
 const opener = lazyImport(() => import('../indexes/text/open.js'))
+const pagedOpener = lazyImport(() => import('../indexes/text/paged.js'))
 
 /** A text index of one version. */
 export interface TextIndexReader {
@@ -28,7 +32,7 @@ export interface TextIndexReader {
   readonly path: readonly string[]
   readonly options: TextOptions
   /** The segments that cover rows of this version and were built by the analyzer that this process uses. */
-  readonly segments: readonly SegmentReader<TextSegment>[]
+  readonly segments: readonly TextSegmentReader[]
   /** The reason why this process does not use some segments. Null if it uses all segments. */
   readonly reason: string | null
   /** Return the analyzer. Throws InvalidInput when its tokenizer is not registered in this process. */
@@ -82,7 +86,7 @@ class TableTextIndex implements TextIndexReader {
     this.#index = index
   }
 
-  get segments(): readonly SegmentReader<TextSegment>[] {
+  get segments(): readonly TextSegmentReader[] {
     return this.#segments().segments
   }
 
@@ -103,8 +107,8 @@ class TableTextIndex implements TextIndexReader {
       const { source, layout, fragments } = this.#version
       const { segments, reason } = usableSegments(this.#index, source.analyzers)
       const cover = new IndexCover({ segments, field: this.field }, layout, fragments)
-      const open = opening(source)
-      const readers = cover.segments.map(covered => new SegmentReader(this.#version, covered, open))
+      const files = new TextFiles(source)
+      const readers = cover.segments.map(covered => new TextSegmentReader(this.#version, covered, files))
       this.#usable = { cover, segments: readers, reason }
     }
     return this.#usable
@@ -142,16 +146,75 @@ export function usableSegments(
   }
 }
 
-/** Return a function that opens segments. It loads all terms; postings are read on demand. */
-function opening(source: TableSource): OpenSegment<TextSegment> {
-  const { store, textSegments } = source
-  return (path, { bytes, crc, rows }) =>
-    textSegments.get(path, async () => {
-      const { openTextSegment } = await opener()
-      return openTextSegment(
-        await openSectionFile(store, path, { bytes, crc }),
-        segmentPages(source, path),
-        rows,
-      )
+/** A segment of a text index at one version. */
+export class TextSegmentReader extends SegmentReader<TextSegment> {
+  readonly #version: IndexedVersion
+  readonly #segment: IndexSegment
+  readonly #files: TextFiles
+
+  constructor(version: IndexedVersion, covered: CoveredSegment, files: TextFiles) {
+    super(version, covered, (path, segment) => files.whole(path, segment))
+    this.#version = version
+    this.#segment = covered.segment
+    this.#files = files
+  }
+
+  /** Return the segment if all of its terms are in memory. */
+  known(): TextSegment | undefined {
+    return this.#version.source.textSegments.peek(this.path)
+  }
+
+  /**
+   * Return a segment that finds at least the terms of a query. In object storage, it does not wait for the other terms
+   * of the segment. Null: all terms.
+   */
+  openFor(exact: ExactTerms | null, signal: AbortSignal | undefined): MaybePromise<TextSegment> {
+    if (exact === null) return this.open(signal)
+    return arrived(this.#version, this.#files.having(this.path, this.#segment, exact, signal), signal)
+  }
+
+  /** Open the file of the segment. Returns whether its dictionary has pages. */
+  async hasPages(signal: AbortSignal): Promise<boolean> {
+    const { paged } = await arrived(this.#version, this.#files.file(this.path, this.#segment), signal)
+    return paged !== null
+  }
+}
+
+/** Opens the files of text segments. */
+class TextFiles {
+  readonly #source: TableSource
+
+  constructor(source: TableSource) {
+    this.#source = source
+  }
+
+  /** Open the file of a segment, without its dictionary. */
+  file(path: string, { bytes, crc, rows }: IndexSegment): ReturnType<TableSource['textFiles']['get']> {
+    const { store, textFiles } = this.#source
+    return textFiles.get(path, async () => {
+      const file = await openSectionFile(store, path, { bytes, crc })
+      if (!file.footer.sections.some(({ name }) => name === 'termPages')) return { file, paged: null }
+      const { openPagedText } = await pagedOpener()
+      return { file, paged: await openPagedText(file, segmentPages(this.#source, path), rows) }
     })
+  }
+
+  /** Open a segment with all terms. Postings are read on demand. */
+  whole(path: string, segment: IndexSegment): MaybePromise<TextSegment> {
+    return this.#source.textSegments.get(path, async () => {
+      const [{ openTextSegment }, { file }] = await Promise.all([opener(), this.file(path, segment)])
+      return openTextSegment(file, segmentPages(this.#source, path), segment.rows)
+    })
+  }
+
+  /** Open a segment with the terms of a query, or with all terms if its dictionary has no pages or is much used. */
+  async having(
+    path: string,
+    segment: IndexSegment,
+    exact: ExactTerms,
+    signal: AbortSignal | undefined,
+  ): Promise<TextSegment> {
+    const { paged } = await this.file(path, segment)
+    return paged === null || paged.isMuchRead ? this.whole(path, segment) : paged.having(exact, signal)
+  }
 }

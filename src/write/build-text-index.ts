@@ -12,6 +12,12 @@ import { coverOf, cutStretches, type Stretch } from './stretch.js'
 import { countLiveRows, textInput } from './text-input.js'
 
 /**
+ * Bytes of a page of a dictionary. In object storage, a reader that has not read the dictionary reads one page for each
+ * term of a query. On a local disk, readers read the dictionary whole.
+ */
+const termPageBytes = 16 * 1024
+
+/**
  * Build segments over rows, in the order of the stretches. Returns an empty array if there are no rows. The segments
  * have no terms of deleted rows. So versions in which these rows are live must not use the segments.
  */
@@ -37,6 +43,7 @@ export async function buildTextSegments(
       text.positions,
       pacer,
       (rows, phase) => progress(before + rows, phase),
+      target.store.replace === undefined ? null : termPageBytes,
     )
     const stored = await storeSegment(built, target, pacer.signal)
     const { rows } = built

@@ -11,6 +11,7 @@ import { inverted } from './invert.js'
 import type { Numbers } from './narrow.js'
 import { PageWriter } from './page-table.js'
 import type { TextFacts } from './segment.js'
+import { dividedTerms } from './term-pages.js'
 import { type TermSections, TermsWriter } from './terms.js'
 
 /** A phase of a build. In `writing`, the progress in rows is estimated from the number of postings written. */
@@ -55,8 +56,8 @@ const frequentDocs = 16 * 1024
 
 /**
  * Build a segment over the first rows of the input. The segment takes rows until it is full, and at least one row
- * unless the input is empty. The caller builds further segments over the remaining rows. Throws the reason of the
- * pacer's signal if it is aborted.
+ * unless the input is empty. The caller builds further segments over the remaining rows. `termPageBytes`: bytes of a page
+ * of the dictionary; null: readers read the dictionary whole. Throws the reason of the pacer's signal if it is aborted.
  */
 export async function buildTextSegment(
   input: TextInput,
@@ -64,6 +65,7 @@ export async function buildTextSegment(
   positions: boolean,
   pacer: Pacer,
   progress: TextBuildProgress,
+  termPageBytes: number | null = null,
 ): Promise<TextSegmentBytes> {
   const numbering = analyzer.numbering()
   const collected = new Collector(Math.min(input.rows, maxTextSegmentRows), numbering, positions)
@@ -80,6 +82,8 @@ export async function buildTextSegment(
   const facts: TextFacts = { docs, tokens, terms: count, positions, identity: analyzer.identity }
   const head: TextHead = { shape: 'text', rows, facts }
   const { lengths } = termRows
+  const divided =
+    termPageBytes === null ? null : await dividedTerms(sections, postings.pages, termPageBytes, pacer)
   const file = sectionFile(
     head as unknown as Json,
     [
@@ -87,6 +91,12 @@ export async function buildTextSegment(
       { name: 'terms', bytes: sections.terms },
       { name: 'entries', bytes: sections.entries },
       { name: 'blocks', bytes: bytesOf(sections.blocks) },
+      ...(divided === null
+        ? []
+        : [
+            { name: 'termPages', bytes: bytesOf(divided.pages) },
+            { name: 'firstTerms', bytes: divided.firsts },
+          ]),
       { name: 'postingPages', bytes: postings.table() },
       { name: 'positionPages', bytes: positionPages.table() },
       { name: 'postings', bytes: postings.pages },

@@ -27,13 +27,7 @@ export async function openTextSegment(
   pages: PageReader,
   rows: number,
 ): Promise<TextSegment> {
-  const head = file.footer.head as unknown as TextHead
-  if (head.shape !== 'text' || head.rows !== rows) {
-    throw corrupted(
-      `${file.name} is a ${head.shape} segment over ${head.rows} rows, not a text segment over ${rows}`,
-    )
-  }
-  const { facts } = head
+  const facts = factsOf(file, rows)
   // In object storage, reads that do not wait for each other take the time of one.
   const [lengths, termBytes, entries, blocks, postings] = await Promise.all([
     readLengths(file, rows),
@@ -44,14 +38,34 @@ export async function openTextSegment(
   ])
   const terms = new Terms(facts.terms, { terms: termBytes, entries, blocks }, facts.positions)
   const positions = await PageTable.read(file, 'positions', 'positionPages', postings.count)
-  return new StoredTextSegment({ name: file.name, lengths }, facts, terms, postings, positions, pages)
+  return new StoredTextSegment({ name: file.name, lengths }, facts, terms, { postings, positions, pages })
 }
 
-class StoredTextSegment implements TextSegment {
+/** Return the facts in the footer. Throws Internal if the file is not a text segment over `rows` rows. */
+export function factsOf(file: SectionFile, rows: number): TextFacts {
+  const head = file.footer.head as unknown as TextHead
+  if (head.shape === 'text' && head.rows === rows) return head.facts
+  throw corrupted(
+    `${file.name} is a ${head.shape} segment over ${head.rows} rows, not a text segment over ${rows}`,
+  )
+}
+
+/** The terms of a segment, or some of them. */
+export type Dictionary = Pick<Terms, 'bytes' | 'find' | 'range' | 'locate' | 'near'>
+
+/** Locates and reads the postings and positions of a segment. */
+export interface PostingsFile {
+  readonly postings: PageTable
+  readonly positions: PageTable
+  readonly pages: PageReader
+}
+
+/** A segment whose terms and row lengths are in memory. */
+export class StoredTextSegment implements TextSegment {
   readonly rows: number
   readonly facts: TextFacts
   readonly lengths: Numbers
-  readonly #terms: Terms
+  readonly #terms: Dictionary
   readonly #postings: PageTable
   readonly #positions: PageTable
   readonly #pages: PageReader
@@ -62,10 +76,8 @@ class StoredTextSegment implements TextSegment {
   constructor(
     owner: PostingsOwner,
     facts: TextFacts,
-    terms: Terms,
-    postings: PageTable,
-    positions: PageTable,
-    pages: PageReader,
+    terms: Dictionary,
+    { postings, positions, pages }: PostingsFile,
   ) {
     this.rows = owner.lengths.length
     this.facts = facts
@@ -133,7 +145,8 @@ class StoredTextSegment implements TextSegment {
   }
 }
 
-async function readLengths(file: SectionFile, rows: number): Promise<Numbers> {
+/** Read the number of term occurrences of each row. */
+export async function readLengths(file: SectionFile, rows: number): Promise<Numbers> {
   const { bytes } = sectionOf(file, 'lengths')
   const width = rows === 0 ? 1 : bytes / rows
   const target =

@@ -13,11 +13,11 @@ import { ByteSink } from './byte-sink.js'
 import type { NearTerm, TermEntry, TermMatcher } from './segment.js'
 
 /** Terms per block. */
-const blockTerms = 16
+export const blockTerms = 16
 /**
  * Numbers per block: its offsets in `terms` and `entries`, and the offsets of the first term's postings and positions.
  */
-const blockNumbers = 4
+export const blockNumbers = 4
 const utf8 = new TextEncoder()
 
 /** Blocks scanned between two checks of the clock. */
