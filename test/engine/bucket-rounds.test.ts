@@ -10,6 +10,8 @@ const count = 6000
 const objects: Objects = new Map()
 const storeOf = (bucket: FarBucket) => new ObjectStore(bucket, { prefix: '', timeoutMs: 60_000, retries: 0 })
 
+type TextQuery = Parameters<ReturnType<Table['query']>['fullText']>[0]
+
 async function fill(): Promise<void> {
   const random = seededRandom(3)
   const ns = await connect('far', { store: storeOf(new FarBucket(objects, 0)) })
@@ -50,4 +52,59 @@ test('a new process answers its first query in four rounds and few requests', as
     if (name === 'vector') expect(ofColumn.length).toBeLessThanOrEqual(4)
     await ns.close()
   }
+})
+
+test('the first text search of a process in an index with many terms takes four rounds and reads few bytes', async () => {
+  const objects: Objects = new Map()
+  const filling = await connect('many', { store: storeOf(new FarBucket(objects, 0)) })
+  const rows = (first: number) =>
+    Array.from({ length: 20_000 }, (_, i) => ({
+      id: first + i,
+      text: `word${(first + i) % 1000} of ${'x'.repeat(20)}${(first + i) * 7919} row`,
+    }))
+  const table = await filling.createTable('t', rows(0))
+  for (let i = 1; i < 4; i++) await table.add(rows(i * 20_000))
+  await table.createIndex('text', { type: 'FTS', withPosition: true, waitTimeoutMs: 60_000 })
+  await filling.optimize()
+  const [segment, ...others] = [...objects].filter(([key]) => key.includes('/indexes/'))
+  expect(others).toEqual([])
+  const queries: Record<string, [query: TextQuery, rounds: number, requests: number]> = {
+    'a term': ['word77', 4, 22],
+    'several terms': ['word77 word500 row', 4, 30],
+    'a phrase': [{ phrase: 'word77 of', column: 'text' }, 4, 26],
+    'an excluded term': [{ must: [{ match: 'word77' }], mustNot: [{ match: 'word500' }] }, 4, 26],
+    'a rare term': [`${'x'.repeat(20)}${77 * 7919}`, 4, 22],
+    'a term that no row has': ['word1077', 3, 22],
+    'similar terms': [{ match: 'word77', column: 'text', fuzziness: 1 }, 5, 30],
+  }
+  const answers: Record<string, unknown> = {}
+  const search = (table: Table, query: TextQuery) =>
+    table.query().fullText(query).select(['id']).limit(10).toArray()
+  // This process reads the whole dictionary first.
+  await search(table, queries['similar terms']![0])
+  for (const [name, [query]] of Object.entries(queries)) answers[name] = await search(table, query)
+  await filling.close()
+  expect(answers['a term']).toHaveLength(10)
+  for (const [name, [query, rounds, requests]] of Object.entries(queries)) {
+    const bucket = new FarBucket(objects, null)
+    const ns = await connect('many', { store: storeOf(bucket), readOnly: true })
+    expect(await search(ns.table('t'), query), name).toEqual(answers[name])
+    const log = `${name}\n${bucket.log.join('\n')}`
+    expect(bucket.rounds, log).toBeLessThanOrEqual(rounds)
+    expect(bucket.requests, log).toBeLessThanOrEqual(requests)
+    const ofIndex = bucket.log.flatMap(line =>
+      line.includes(segment![0]) ? Number(line.split('+').at(-1)) : [],
+    )
+    const bytes = ofIndex.reduce((sum, each) => sum + each, 0)
+    if (name === 'similar terms') expect(bytes, log).toBeGreaterThan(800_000)
+    else expect(bytes, log).toBeLessThan(500_000)
+    await ns.close()
+  } // A process gives the same answers before and after it has read so many pages that it reads the dictionary.
+  const ns = await connect('many', { store: storeOf(new FarBucket(objects, 0)), readOnly: true })
+  for (let i = 0; i < 20; i++) {
+    for (const [name, [query]] of Object.entries(queries))
+      if (name !== 'similar terms') expect(await search(ns.table('t'), query), name).toEqual(answers[name])
+    await search(ns.table('t'), `${'x'.repeat(20)}${i * 4000 * 7919}`)
+  }
+  await ns.close()
 })

@@ -6,6 +6,7 @@ import type { Analyzer, TermNumbering, Token } from '../../src/indexes/text/anal
 import type { TextInput } from '../../src/indexes/text/input.js'
 import { openTextSegment } from '../../src/indexes/text/open.js'
 import { defaultTextOptions } from '../../src/indexes/text/options.js'
+import { openPagedText, type PagedText } from '../../src/indexes/text/paged.js'
 import type { PageReader } from '../../src/indexes/text/pages.js'
 import type { TextSegment } from '../../src/indexes/text/segment.js'
 import { crc32 } from '../../src/primitives/checksum.js'
@@ -124,9 +125,18 @@ export async function textFile(built: SegmentBytes & { readonly rows: number }):
 }
 
 /** `read`: gets the number of each page that is read; pages are kept. */
-export function openTextFile({ bytes, crc, rows }: TextFile, read: number[] = []): Promise<TextSegment> {
+export function openTextFile(file: TextFile, read: number[] = []): Promise<TextSegment> {
+  return openTextSegment(opened(file.bytes, file.crc), pagesOf(file, read), file.rows)
+}
+
+/** As `openTextFile`, for a file whose dictionary has pages. */
+export function openPagedTextFile(file: TextFile, read: number[] = []): Promise<PagedText> {
+  return openPagedText(opened(file.bytes, file.crc), pagesOf(file, read), file.rows)
+}
+
+function pagesOf({ bytes }: TextFile, read: number[]): PageReader {
   const kept = new Map<number, Uint8Array>()
-  const pages: PageReader = {
+  return {
     page(number, range, signal) {
       const known = kept.get(number)
       if (known !== undefined) return known
@@ -140,5 +150,4 @@ export function openTextFile({ bytes, crc, rows }: TextFile, read: number[] = []
       })
     },
   }
-  return openTextSegment(opened(bytes, crc), pages, rows)
 }

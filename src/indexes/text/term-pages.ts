@@ -195,15 +195,19 @@ export class TermPages {
       return false
     const blocks = Math.ceil(this.#terms / blockTerms)
     const ends = [blocks, ...this.#sections.map(({ bytes }) => bytes), ...this.#ends]
-    return ends.every((most, number) => {
+    for (const [number, end] of ends.entries()) {
       if (this.#at(0, number) !== 0) return false
-      for (let page = 0; page < count; page++) {
-        const [at, next] = [this.#at(page, number), this.#next(page, number, most)]
-        // A page has at least one block. Without positions, all positions are 0.
-        if (next < at || (number === 0 && next === at)) return false
-      }
-      return true
-    })
+      // Each page has terms and entries. Without positions, all positions are 0.
+      const least = number < 3 ? 1 : 0
+      for (let page = 0; page < count; page++)
+        if (this.#next(page, number, end) - this.#at(page, number) < least) return false
+    }
+    for (let page = 0; page < count; page++) {
+      // Each term has at least one byte, its length.
+      const { count: terms, terms: range } = this.page(page)
+      if (terms < 1 || terms > range.bytes) return false
+    }
+    return true
   }
 }
 
