@@ -73,6 +73,7 @@ const asked = {
     'dist/src/query/text-answers.js',
     'dist/src/query/highlight-rows.js',
     'dist/src/indexes/text/open.js',
+    'dist/src/indexes/text/paged.js',
   ],
   vectors: [
     'dist/src/indexes/vector/open.js',

@@ -4,9 +4,10 @@
  * (test/golden.test.ts).
  *
  *     node dist/scripts/make-golden.js
- *     rows|catalog|edits|maintenance|checkpoints|adopted|uploads|sessions|lists|stretches|strides|tails|parts|bucket|beside
+ *     rows|catalog|edits|maintenance|checkpoints|adopted|uploads|sessions|lists|stretches|strides|tails|parts|bucket|beside|terms
  *     test/golden/<name>
  */
+import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { catalogMachine } from '../src/catalog/apply.js'
@@ -39,6 +40,7 @@ const makers = {
   parts: makeParts,
   bucket: makeBucket,
   beside: makeBeside,
+  terms: makeTerms,
 }
 const [, , what = '', folder] = process.argv
 if (folder === undefined || !(what in makers)) {
@@ -453,6 +455,21 @@ async function makeBeside(ns: Namespace): Promise<void> {
   writeFileSync(join(folder!, 'beside.json'), `${JSON.stringify({ query, nearest })}\n`)
 }
 
+/** Create a text index whose dictionary has pages, as in object storage. */
+async function makeTerms(ns: Namespace): Promise<void> {
+  const texts = Array.from({ length: 5000 }, (_, id) => {
+    const own = createHash('sha256').update(String(id)).digest('hex').slice(0, 24)
+    return { id, text: `${own} group${id % 40}` }
+  })
+  const table = await ns.createTable('a', texts)
+  await table.createIndex('text', { type: 'FTS', withPosition: true, waitTimeoutMs: 60_000 })
+  await table.delete('id % 10 = 3')
+  const found: Record<string, unknown> = {}
+  for (const words of ['group7', texts[77]!.text, `${texts[4000]!.text} group39`, 'absent'])
+    found[words] = await table.search(words).limit(5).select(['id']).toArray()
+  writeFileSync(join(folder!, 'terms.json'), `${JSON.stringify(found)}\n`)
+}
+
 /** Write a checkpoint, as maintenance does when the log is long enough. */
 async function keepCheckpoint(): Promise<void> {
   const store = await FileStore.open(root, { create: false, readOnly: false })
@@ -477,7 +494,7 @@ const ownStore = await FileStore.open(root, { create: true, readOnly: false })
 // Roots without tails are small.
 if (what !== 'tails' && what !== 'parts') delete (ownStore as { openInPlace?: unknown }).openInPlace
 const replace: BlobStore['replace'] = async (key, bytes) => writeFileSync(join(root, key), bytes)
-if (what === 'bucket' || what === 'beside') Object.assign(ownStore, { replace })
+if (what === 'bucket' || what === 'beside' || what === 'terms') Object.assign(ownStore, { replace })
 const ns = await connect(root, { store: ownStore, maintenance })
 await makers[what as keyof typeof makers](ns)
 writeFileSync(join(folder, 'expected.json'), `${JSON.stringify(await describeRoot(ns), null, 1)}\n`)

@@ -66,6 +66,18 @@ describe.each(readdirSync(folder))('%s', name => {
       await ns.close()
     })
 
+  const terms = join(folder, name, 'terms.json')
+  if (existsSync(terms))
+    test('a text index whose dictionary has pages finds rows', async () => {
+      const ns = await connect(root, { readOnly: true })
+      const table = await ns.openTable('a')
+      for (const [words, rows] of Object.entries(JSON.parse(readFileSync(terms, 'utf8')))) {
+        const found = await table.search(words).limit(5).select(['id']).toArray()
+        expect(JSON.parse(JSON.stringify(found)), words).toEqual(rows)
+      }
+      await ns.close()
+    })
+
   if (name === 'format-1-stretches')
     test('filters skip stretches by the statistics of their file', async () => {
       const ns = await connect(root, { readOnly: true })
