@@ -1,12 +1,16 @@
 /** The exports of `sheaf/files`. */
 
 export type { ReadCsvOptions } from './csv-options.js'
+export type { ParquetCompression } from './parquet/codecs.js'
+export type { ParquetSource } from './parquet/random-access.js'
 export type { FileRows } from './pieces.js'
 export { readArrow } from './read-arrow.js'
 export { readCsv } from './read-csv.js'
 export { type ReadJsonLinesOptions, readJsonLines } from './read-json-lines.js'
+export { type ReadParquetOptions, readParquet } from './read-parquet.js'
 export type { FileSource, ReadOptions } from './source.js'
 export type { FileTarget, WriteOptions, Written } from './target.js'
 export { type WriteArrowOptions, writeArrow } from './write-arrow.js'
 export { type WriteCsvOptions, writeCsv } from './write-csv.js'
 export { writeJsonLines } from './write-json-lines.js'
+export { type WriteParquetOptions, writeParquet } from './write-parquet.js'

@@ -66,7 +66,11 @@ async function* encodeArrow(
   yield* writer.finish().chunks
 }
 
-function batchOf(piece: RowPiece, schema: Schema | undefined, first: number): Batch {
+/**
+ * Return a piece of the rows as a batch. `first`: number of its first row, for messages. Throws SchemaValidation if it
+ * does not fit `schema`.
+ */
+export function batchOf(piece: RowPiece, schema: Schema | undefined, first: number): Batch {
   if ('rows' in piece) return objectsBatch(piece.rows, schema, first)
   if (schema === undefined || equalSchemas(piece.batch.schema, schema)) return piece.batch
   throw schemaMismatch('the schema of the record batches differs from the option schema', {

@@ -99,6 +99,22 @@ export function* decodeLz4Frame(frame: Uint8Array, length: number, at: number): 
   return out
 }
 
+/**
+ * Decode one block without a frame. `length`: length of the result in bytes. `at`: offset of the block in the input of the
+ * caller, for messages.
+ * @throws InvalidInput if the block is broken, or if its result has another length.
+ */
+export function decodeLz4Block(block: Uint8Array, length: number, at: number): Uint8Array {
+  if (length > block.length * maxRatio) {
+    throw invalidInput(`broken lz4 block: its ${block.length} bytes cannot decode to ${length} bytes (byte ${at})`)
+  }
+  const out = new Uint8Array(length)
+  const end = decodeBlock(block, out, 0, 0)
+  if (end === length) return out
+  const what = end < 0 ? 'a sequence reaches outside' : `it decodes to ${end} bytes, but ${length} were announced`
+  throw invalidInput(`broken lz4 block: ${what} (byte ${at})`)
+}
+
 /** Maximum bytes that are copied word by word. For more bytes, calls of `set`, `copyWithin` and `fill` are faster. */
 const shortRun = 64
 
