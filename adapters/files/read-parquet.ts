@@ -310,8 +310,8 @@ class GroupReader {
     const chunk = this.#group.chunks[plan.leaf.leaf]!
     const places = this.#skips ? await placesOf(chunk, this.#group.rows, file) : null
     const share = Math.min(maxWindowBytes, Math.floor(windowBytes / this.#skipped.size))
-    // With known places, only the pages are read that have rows to read.
-    const window = Math.max(file.readAhead, places === null ? share : 0)
+    // With known places, only the pages that have rows to read are read.
+    const window = places === null ? Math.max(file.readAhead, share) : file.readAhead
     return new LeafReader({ file, plan, chunk, places, windowBytes: window }, this.#pacer)
   }
 }

@@ -81,7 +81,7 @@ export class LeafReader {
     this.#plan = plan
     this.#chunk = chunk
     this.#places = places
-    this.#pages = new PageStream(file, chunk.range, windowBytes)
+    this.#pages = new PageStream(file, chunk.range, windowBytes, places)
     this.#pacer = pacer
   }
 
@@ -183,6 +183,7 @@ export class LeafReader {
   async #begin(): Promise<void> {
     if (this.#hasBegun) return
     this.#hasBegun = true
+    if (this.#places?.[0]?.offset === this.#chunk.range.offset) return
     const first = await this.#pages.peek()
     if (first?.kind !== 'dictionary') return
     await this.#pages.next()

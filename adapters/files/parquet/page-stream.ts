@@ -43,12 +43,18 @@ export class PageStream {
   #peeked: PageOfChunk | null = null
   position: number
 
-  /** `windowBytes`: bytes that are read at once, if the chunk has them. */
-  constructor(file: RangeFile, range: FileRange, windowBytes: number) {
+  readonly #places: readonly FileRange[] | null
+
+  /**
+   * `windowBytes`: bytes that are read at once, if the chunk has them. `places`: the places of the pages, so that whole
+   * pages are read at once. Null: the places are not known.
+   */
+  constructor(file: RangeFile, range: FileRange, windowBytes: number, places: readonly FileRange[] | null) {
     this.#file = file
     this.position = range.offset
     this.#end = range.offset + range.length
     this.#windowBytes = windowBytes
+    this.#places = places
   }
 
   seek(offset: number): void {
@@ -142,7 +148,8 @@ export class PageStream {
     const from = offset - this.#windowAt
     if (length === 0) return new Uint8Array(0)
     if (from < 0 || from + length > this.#window.length) {
-      const most = Math.max(length, Math.min(this.#windowBytes, this.#end - offset))
+      const page = this.#places?.find(place => place.offset === offset)?.length ?? 0
+      const most = Math.max(length, page, Math.min(this.#windowBytes, this.#end - offset))
       this.#window = await this.#file.read(offset, most)
       this.#windowAt = offset
       return this.#window.subarray(0, length)

@@ -57,7 +57,7 @@ async function openPath(path: string, signal: AbortSignal | undefined): Promise<
   const file = await LocalFile.open(path)
   return {
     size: file.size,
-    readAhead: 64 * 1024,
+    readAhead: 0,
     read: (offset, length) => file.read(offset, length),
     close: () => file.close(),
   }
@@ -87,7 +87,7 @@ async function openUrl(url: URL, signal: AbortSignal | undefined): Promise<Range
   const headers: Record<string, string> = etag === null ? {} : { 'if-match': etag }
   return {
     size,
-    readAhead: 512 * 1024,
+    readAhead: 64 * 1024,
     read: async (offset, length) => {
       if (length === 0) return new Uint8Array(0)
       if (offset >= first && offset + length <= size)
