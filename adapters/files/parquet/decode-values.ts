@@ -10,7 +10,7 @@ import type { DataType } from '../../../src/arrow/types.js'
 import { unsupported } from '../../../src/errors.js'
 import { decodeDelta } from './delta.js'
 import { brokenParquet } from './fault.js'
-import { decodeHybrid, type PagePart } from './hybrid.js'
+import type { PagePart } from './hybrid.js'
 import type { SchemaNode } from './metadata.js'
 import type { LeafPlan } from './read-plan.js'
 
@@ -39,7 +39,7 @@ interface ByteStrings {
 /** Decode `count` values, which are not encoded by a dictionary. Throws InvalidInput if the page has fewer values. */
 export function decodeValues(plan: LeafPlan, encoding: number, part: PagePart, count: number): Column {
   const { leaf } = plan
-  if (leaf.physical === 'boolean') return decodeBools(plan, encoding, part, count)
+  if (leaf.physical === 'boolean' && encoding === Encoding.plain) return plainBools(plan, part, count)
   const width = storedWidth(leaf)
   switch (encoding) {
     case Encoding.plain:
@@ -90,23 +90,17 @@ function column(type: DataType, length: number, values: Values, offsets: Int32Ar
   return { type, length, nullCount: 0, validity: null, values, offsets, children: [], dictionary: null }
 }
 
-function decodeBools({ value }: LeafPlan, encoding: number, part: PagePart, count: number): Column {
-  const { bytes, from, to, at } = part
+/** Return the values of booleans that were decoded to 0 and 1. */
+export function boolColumn({ value }: LeafPlan, flags: Uint32Array): Column {
+  const bits = new Uint8Array((flags.length + 7) >>> 3)
+  for (let i = 0; i < flags.length; i++) bits[i >>> 3]! |= (flags[i]! & 1) << (i & 7)
+  return column(value, flags.length, bits)
+}
+
+function plainBools({ value }: LeafPlan, { bytes, from, to, at }: PagePart, count: number): Column {
   const length = (count + 7) >>> 3
-  if (encoding === Encoding.plain) {
-    if (from + length > to) throw cutOff(part)
-    return column(value, count, bytes.subarray(from, from + length))
-  }
-  if (encoding !== Encoding.rle)
-    throw unsupported(`Sheaf does not read Parquet pages of booleans with the encoding ${encoding}`)
-  if (from + 4 > to) throw cutOff(part)
-  const size = new DataView(bytes.buffer, bytes.byteOffset + from, 4).getUint32(0, true)
-  if (from + 4 + size > to) throw cutOff(part)
-  const flags = new Uint8Array(count)
-  decodeHybrid({ bytes, from: from + 4, to: from + 4 + size, at }, 1, flags)
-  const bits = new Uint8Array(length)
-  for (let i = 0; i < count; i++) bits[i >>> 3]! |= (flags[i]! & 1) << (i & 7)
-  return column(value, count, bits)
+  if (from + length > to) throw brokenParquet('the values of a page are cut off', at)
+  return column(value, count, bytes.subarray(from, from + length))
 }
 
 function plainCells(part: PagePart, width: number, count: number): Uint8Array {

@@ -1,9 +1,13 @@
 /** Decodes integers that are stored as packed differences (Encodings.md, DELTA_BINARY_PACKED). */
+import { unsupported } from '../../../src/errors.js'
 import { brokenParquet } from './fault.js'
 import type { PagePart } from './hybrid.js'
 
 /** Maximum number of values in a block. */
-const maxBlock = 1 << 24
+const maxBlock = 1 << 16
+
+/** Maximum number of values in a page. A few bytes can stand for many values with equal differences. */
+const maxValues = 1 << 25
 
 /**
  * Decode `count` integers. `isLong`: they have 64 instead of 32 bits. Returns the values, and `end`: the byte of the page
@@ -23,6 +27,8 @@ export function decodeDelta(
   if (blocks === 0 || blockValues > maxBlock || !Number.isInteger(perBlock / 8))
     throw brokenParquet('a page of integers has invalid block sizes', part.at)
   if (total !== count) throw brokenParquet(`a page has ${total} integers, but needs ${count}`, part.at)
+  if (count > maxValues)
+    throw unsupported(`a page of the Parquet file has more than ${maxValues} packed integers`)
   // Each block of values takes at least one byte, so a short page cannot ask for much memory.
   if ((count - 1) / blockValues > part.to - part.from) throw reader.cutOff()
   const values = isLong ? new BigInt64Array(count) : new Int32Array(count)

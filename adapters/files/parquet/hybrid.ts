@@ -18,44 +18,98 @@ export function bitWidth(max: number): number {
 }
 
 /**
- * Decode `out.length` values of `width` bits (0 to 32) into `out`. The bytes may hold more values. Throws InvalidInput
- * if they hold fewer.
+ * Decodes values of `width` bits (0 to 32) in order. A few bytes can stand for any number of equal values, so the caller
+ * decides how many values are in memory.
  */
-export function decodeHybrid(part: PagePart, width: number, out: Uint8Array | Uint32Array): void {
-  const { bytes, to } = part
-  let position = part.from
-  let done = 0
-  if (width === 0) {
-    out.fill(0)
-    return
+export class HybridReader {
+  readonly #part: PagePart
+  readonly #width: number
+  #position: number
+  /** Values left in the current run. */
+  #left = 0
+  /** The value of a run of equal values. */
+  #value = 0
+  /** Number of the next value of a packed run. -1: the values of the run are equal. */
+  #packed = -1
+
+  constructor(part: PagePart, width: number) {
+    this.#part = part
+    this.#width = width
+    this.#position = part.from
+    // Values without bits are all 0.
+    if (width === 0) this.#left = Infinity
   }
-  const valueBytes = (width + 7) >>> 3
-  while (done < out.length) {
-    let header = 0
-    let factor = 1
-    for (;;) {
-      if (position >= to || factor > 2 ** 28) throw cutOff(part)
-      const byte = bytes[position++]!
-      header += (byte & 127) * factor
-      if (byte < 128) break
-      factor *= 128
+
+  /** Decode the next `out.length` values. Throws InvalidInput if there are fewer. */
+  read(out: Uint8Array | Uint32Array): void {
+    for (let done = 0; done < out.length; ) {
+      if (this.#left === 0) this.#begin()
+      const count = Math.min(this.#left, out.length - done)
+      if (this.#packed === -1) out.fill(this.#value, done, done + count)
+      else this.#unpack(out.subarray(done, done + count))
+      this.#pass(count)
+      done += count
     }
-    if (header % 2 === 0) {
-      if (position + valueBytes > to) throw cutOff(part)
-      let value = 0
-      for (let i = 0; i < valueBytes; i++) value += bytes[position++]! * 2 ** (8 * i)
-      const end = Math.min(out.length, done + header / 2)
-      out.fill(value, done, end)
-      done = end
-      continue
+  }
+
+  /** Pass over the next `total` values. Returns how many of them are `wanted`. */
+  count(total: number, wanted: number): number {
+    let found = 0
+    const scratch = new Uint32Array(Math.min(total, 4096))
+    for (let done = 0; done < total; ) {
+      if (this.#left === 0) this.#begin()
+      let count = Math.min(this.#left, total - done)
+      if (this.#packed === -1) {
+        if (this.#value === wanted) found += count
+      } else {
+        count = Math.min(count, scratch.length)
+        this.#unpack(scratch.subarray(0, count))
+        for (let i = 0; i < count; i++) if (scratch[i] === wanted) found++
+      }
+      this.#pass(count)
+      done += count
     }
-    const values = Math.min(out.length - done, ((header - 1) / 2) * 8)
-    const packed = ((header - 1) / 2) * width
+    return found
+  }
+
+  #pass(count: number): void {
+    this.#left -= count
+    if (this.#packed === -1) return
+    this.#packed += count
     // Writers may leave out the padding of the last run.
-    if (position + Math.ceil((values * width) / 8) > to) throw cutOff(part)
-    unpackBits(bytes, position, width, out.subarray(done, done + values))
-    position = Math.min(to, position + packed)
-    done += values
+    if (this.#left === 0)
+      this.#position = Math.min(this.#part.to, this.#position + (this.#packed / 8) * this.#width)
+  }
+
+  #begin(): void {
+    const { bytes, to } = this.#part
+    while (this.#left === 0) {
+      let header = 0
+      for (let factor = 1; ; factor *= 128) {
+        if (this.#position >= to || factor > 2 ** 28) throw cutOff(this.#part)
+        const byte = bytes[this.#position++]!
+        header += (byte & 127) * factor
+        if (byte < 128) break
+      }
+      if (header % 2 === 1) {
+        this.#left = ((header - 1) / 2) * 8
+        this.#packed = 0
+        continue
+      }
+      const valueBytes = (this.#width + 7) >>> 3
+      if (this.#position + valueBytes > to) throw cutOff(this.#part)
+      this.#value = 0
+      for (let i = 0; i < valueBytes; i++) this.#value += bytes[this.#position++]! * 2 ** (8 * i)
+      this.#left = header / 2
+      this.#packed = -1
+    }
+  }
+
+  #unpack(out: Uint8Array | Uint32Array): void {
+    const { bytes, to } = this.#part
+    const bit = this.#packed * this.#width
+    if (this.#position + Math.ceil((bit + out.length * this.#width) / 8) > to) throw cutOff(this.#part)
+    unpackBits(bytes, this.#position + Math.floor(bit / 8), { width: this.#width, shift: bit % 8 }, out)
   }
 }
 
@@ -63,21 +117,21 @@ function cutOff(part: PagePart) {
   return brokenParquet('the levels or indices of a page are cut off', part.at)
 }
 
-/** Unpack values of `width` bits, lowest bits first. The bytes must hold all values. */
-function unpackBits(bytes: Uint8Array, start: number, width: number, out: Uint8Array | Uint32Array): void {
-  if (width === 1) {
-    for (let i = 0; i < out.length; i++) out[i] = (bytes[start + (i >>> 3)]! >>> (i & 7)) & 1
-    return
-  }
-  let position = start
+/** Unpack values of `width` bits, lowest bits first, from bit `shift` on. The bytes must hold all values. */
+function unpackBits(
+  bytes: Uint8Array,
+  start: number,
+  { width, shift }: { readonly width: number; readonly shift: number },
+  out: Uint8Array | Uint32Array,
+): void {
   if (width > 24) {
     // The bits of a value may not fit in an integer of 32 bits together with the bits before them.
-    for (let i = 0, bit = 0; i < out.length; i++, bit += width) {
+    for (let i = 0, bit = shift; i < out.length; i++, bit += width) {
       let value = 0
       for (let taken = 0; taken < width; ) {
         const at = bit + taken
-        const count = Math.min(8 - (at & 7), width - taken)
-        value += ((bytes[start + Math.floor(at / 8)]! >>> (at & 7)) & ((1 << count) - 1)) * 2 ** taken
+        const count = Math.min(8 - (at % 8), width - taken)
+        value += ((bytes[start + Math.floor(at / 8)]! >>> (at % 8)) & ((1 << count) - 1)) * 2 ** taken
         taken += count
       }
       out[i] = value
@@ -85,8 +139,13 @@ function unpackBits(bytes: Uint8Array, start: number, width: number, out: Uint8A
     return
   }
   const mask = 2 ** width - 1
+  let position = start
   let bits = 0
   let held = 0
+  if (shift > 0) {
+    bits = bytes[position++]! >>> shift
+    held = 8 - shift
+  }
   for (let i = 0; i < out.length; i++) {
     while (held < width) {
       bits |= bytes[position++]! << held
@@ -99,19 +158,21 @@ function unpackBits(bytes: Uint8Array, start: number, width: number, out: Uint8A
 }
 
 /**
- * Decode levels of which `max` is the greatest. Null: all levels are `max`. Throws InvalidInput if a level is greater
- * than `max`.
+ * Decode the next `count` levels, of which `max` is the greatest. Null: all of them are `max`. Throws InvalidInput if a
+ * level is greater than `max`.
  */
-export function decodeLevels(part: PagePart, max: number, count: number): Uint8Array | null {
+export function readLevels(reader: HybridReader, max: number, count: number, at: number): Uint8Array | null {
   const levels = new Uint8Array(count)
-  decodeHybrid(part, bitWidth(max), levels)
+  reader.read(levels)
   let least = max
+  let greatest = max
   for (let i = 0; i < count; i++) {
     const level = levels[i]!
-    if (level > max)
-      throw brokenParquet(`a page has the level ${level}, but at most ${max} is allowed`, part.at)
     if (level < least) least = level
+    else if (level > greatest) greatest = level
   }
+  if (greatest > max)
+    throw brokenParquet(`a page has the level ${greatest}, but at most ${max} is allowed`, at)
   return least === max ? null : levels
 }
 

@@ -5,27 +5,26 @@
 import type { Column } from '../../../src/arrow/column.js'
 import { concatColumns } from '../../../src/arrow/concat.js'
 import { emptyColumn } from '../../../src/arrow/fill.js'
-import { sliceColumn } from '../../../src/arrow/slice.js'
-import { takeColumn } from '../../../src/arrow/take.js'
 import { unsupported } from '../../../src/errors.js'
 import type { Pacer } from '../../../src/primitives/pacer.js'
 import { decompressPage } from './codecs.js'
 import { decodeValues, Encoding } from './decode-values.js'
 import { brokenParquet } from './fault.js'
-import { decodeHybrid, decodeLevels, type PagePart } from './hybrid.js'
+import { bitWidth, HybridReader, type PagePart, readLevels } from './hybrid.js'
 import type { ColumnChunk, PagePlace } from './metadata.js'
 import { type DataPage, PageStream } from './page-stream.js'
+import { PageValues } from './page-values.js'
 import type { RangeFile } from './random-access.js'
 import type { LeafPlan } from './read-plan.js'
 
-/** Maximum number of values in a page. A few bytes can stand for any number of equal values. */
-const maxPageValues = 1 << 24
+/** Entries of a page whose levels are decoded together. */
+const blockEntries = 1 << 16
 
-/** Maximum bytes of a page after decompression. */
-export const maxPageBytes = 2 ** 30
+/** Maximum number of entries in one answer. */
+const maxAnswerEntries = 1 << 27
 
-/** Maximum bytes of the values in one answer. */
-const maxAnswerBytes = 2 ** 30
+/** Maximum number of values in a dictionary. */
+const maxDictionary = 1 << 26
 
 /** The levels and values of some rows of a leaf. Null levels are all the greatest level. */
 export interface LeafRows {
@@ -36,19 +35,31 @@ export interface LeafRows {
   readonly values: Column
 }
 
-/** A page whose levels are decoded. */
+/** A page of which some entries are decoded. */
 interface Page {
+  readonly repetition: HybridReader | null
+  readonly definition: HybridReader | null
+  readonly values: PageValues
+  readonly at: number
+  /** Entries that are not decoded. */
+  left: number
+}
+
+/** Entries of a page whose levels are decoded. */
+interface Block {
   readonly entries: number
   readonly repetition: Uint8Array | null
   readonly definition: Uint8Array | null
-  readonly encoding: number
-  readonly part: PagePart
-  /** Number of values that are not null. */
-  readonly present: number
-  decoded: Column | Uint32Array | null
-  /** The next entry, and the next value. */
+  /** The next entry. */
   entry: number
-  value: number
+}
+
+/** Some entries of a block. */
+interface Piece {
+  readonly block: Block
+  readonly from: number
+  readonly to: number
+  readonly values: Column
 }
 
 /** What a reader reads: the chunk of a leaf. */
@@ -68,6 +79,7 @@ export class LeafReader {
   readonly #pages: PageStream
   readonly #pacer: Pacer
   #page: Page | null = null
+  #block: Block | null = null
   #dictionary: Column | null = null
   /** The number of the next row. */
   #row = 0
@@ -111,58 +123,90 @@ export class LeafReader {
     if (place === undefined || place.firstRow <= this.#row) return
     this.#pages.seek(place.offset)
     this.#page = null
+    this.#block = null
     this.#skip = target - place.firstRow
     this.#row = place.firstRow
     this.#isRowStart = true
   }
 
-  /** Pass over rows, and add them to `pieces`. */
+  /** Pass over rows, and add them to `pieces`. Null: the rows are skipped. */
   async #advance(rows: number, pieces: Piece[] | null): Promise<void> {
     // Without repetition, a row ends with its entry.
     const isFlat = this.#plan.leaf.repeated === 0
     let left = rows
+    let entries = 0
     for (;;) {
-      let page = this.#page
-      if (page === null || page.entry === page.entries) {
-        this.#page = null
+      let block = this.#block
+      if (block === null || block.entry === block.entries) {
         if (left === 0 && isFlat) break
-        const next = await this.#nextPage()
+        const next = await this.#nextBlock(pieces === null && isFlat ? left : 0)
         if (next === null) break
-        if (isFlat && pieces === null && next.entries <= left) {
-          left -= next.entries
+        if (typeof next === 'number') {
+          left -= next
           continue
         }
-        page = await this.#open(next)
-        this.#page = page
-        if (page.entries === 0) continue
-        if (this.#isRowStart && !isFlat && page.repetition?.[0] !== 0)
-          throw brokenParquet('a page does not begin with a row', next.at)
-        this.#isRowStart = false
+        block = next
       }
-      const from = page.entry
-      const { repetition } = page
+      const from = block.entry
+      const { repetition } = block
       let to = from
       if (isFlat) {
-        to = Math.min(page.entries, from + left)
+        to = Math.min(block.entries, from + left)
         left -= to - from
       } else {
-        for (; to < page.entries; to++) {
+        for (; to < block.entries; to++) {
           if (repetition === null || repetition[to] !== 0) continue
           if (left === 0) break
           left--
         }
       }
-      const value = page.value
-      page.entry = to
-      page.value += presentIn(page, from, to, this.#plan.leaf.definition)
-      if (pieces !== null && to > from) {
-        pieces.push({ page, from, to, values: this.#valuesOf(page, value, page.value - value) })
-      }
-      if (to < page.entries) break
+      block.entry = to
+      this.#pass(block, from, to, pieces)
+      entries += to - from
+      if (pieces !== null && entries > maxAnswerEntries)
+        throw unsupported(`rows of the Parquet file have more than ${maxAnswerEntries} values`)
+      if (to < block.entries) break
       await this.#pacer.turn()
     }
     if (left > 0) throw brokenParquet('a column ends before its row group', this.#pages.position)
     this.#row += rows
+  }
+
+  /** Take or skip the values of some entries. */
+  #pass(block: Block, from: number, to: number, pieces: Piece[] | null): void {
+    if (to === from) return
+    const count = presentIn(block, from, to, this.#plan.leaf.definition)
+    const { values } = this.#page!
+    if (pieces === null) values.skip(count)
+    else pieces.push({ block, from, to, values: values.take(count) })
+  }
+
+  /**
+   * Decode the levels of the next entries. Returns null after the last page. `skipped`: if the next page has at most
+   * this number of rows, the page is skipped, and its number of rows is returned.
+   */
+  async #nextBlock(skipped: number): Promise<Block | number | null> {
+    const { leaf } = this.#plan
+    this.#block = null
+    while (this.#page === null || this.#page.left === 0) {
+      this.#page = null
+      const next = await this.#nextPage()
+      if (next === null) return null
+      if (skipped > 0 && next.entries <= skipped) return next.entries
+      this.#page = await this.#open(next)
+    }
+    const page = this.#page
+    const entries = Math.min(blockEntries, page.left)
+    const levels = (reader: HybridReader | null, max: number) =>
+      reader === null ? null : readLevels(reader, max, entries, page.at)
+    const repetition = levels(page.repetition, leaf.repeated)
+    const definition = levels(page.definition, leaf.definition)
+    if (this.#isRowStart && leaf.repeated > 0 && repetition?.[0] !== 0)
+      throw brokenParquet('a page does not begin with a row', page.at)
+    this.#isRowStart = false
+    page.left -= entries
+    this.#block = { entries, repetition, definition, entry: 0 }
+    return this.#block
   }
 
   /** Return the header of the next page of data, or null after the last page. */
@@ -172,10 +216,7 @@ export class LeafReader {
       const next = await this.#pages.next()
       if (next === null) return null
       if (next.kind === 'dictionary') throw brokenParquet('a column has a second dictionary', next.at)
-      if (next.kind === 'other') continue
-      if (next.entries > maxPageValues)
-        throw unsupported(`a page of the Parquet file has more than ${maxPageValues} values`)
-      return next
+      if (next.kind === 'data') return next
     }
   }
 
@@ -189,8 +230,8 @@ export class LeafReader {
     await this.#pages.next()
     if (first.encoding !== Encoding.plain && first.encoding !== Encoding.plainDictionary)
       throw unsupported(`Sheaf does not read Parquet dictionaries with the encoding ${first.encoding}`)
-    if (first.entries > maxPageValues)
-      throw unsupported(`a dictionary of the Parquet file has more than ${maxPageValues} values`)
+    if (first.entries > maxDictionary)
+      throw unsupported(`a dictionary of the Parquet file has more than ${maxDictionary} values`)
     const { at } = first
     const plain = await decompressPage(
       this.#chunk.codec,
@@ -203,93 +244,54 @@ export class LeafReader {
     this.#dictionary = decodeValues(this.#plan, Encoding.plain, part, first.entries)
   }
 
-  /** Decompress a page, and decode its levels. */
+  /** Decompress a page, and find its levels and values. */
   async #open(page: DataPage): Promise<Page> {
     const { leaf } = this.#plan
-    const { entries, at, encoding } = page
+    const { entries, at, encoding, levelBytes } = page
     const { codec } = this.#chunk
-    const { levelBytes } = page
     const stored = await page.load()
-    let part: PagePart
-    let repetition: Uint8Array | null = null
-    let definition: Uint8Array | null = null
+    let parts: { repetition: PagePart; definition: PagePart; values: PagePart }
     if (levelBytes === null) {
-      const bytes = await decompressPage(codec, stored, page.plainBytes, at, this.#pacer)
-      part = { bytes, from: 0, to: bytes.length, at }
-      const next = (max: number) => {
-        const size = part.from + 4 > part.to ? Infinity : readLength(part)
-        const end = part.from + 4 + size
-        if (end > part.to) throw brokenParquet('the levels of a page are cut off', at)
-        const levels = decodeLevels({ ...part, from: part.from + 4, to: end }, max, entries)
-        part = { ...part, from: end }
-        return levels
-      }
       if (page.hasBitPackedLevels && leaf.definition > 0)
         throw unsupported('Sheaf does not read Parquet pages with levels in the encoding BIT_PACKED')
-      if (leaf.repeated > 0) repetition = next(leaf.repeated)
-      if (leaf.definition > 0) definition = next(leaf.definition)
+      const bytes = await decompressPage(codec, stored, page.plainBytes, at, this.#pacer)
+      const repetition = levelsAt(bytes, 0, leaf.repeated > 0, at)
+      const definition = levelsAt(bytes, repetition.to, leaf.definition > 0, at)
+      parts = { repetition, definition, values: { bytes, from: definition.to, to: bytes.length, at } }
     } else {
-      const bytes = stored
       const [first, second] = levelBytes
       const end = first + second
-      if (end > bytes.length) throw brokenParquet('the levels of a page are cut off', at)
-      if (leaf.repeated > 0)
-        repetition = decodeLevels({ bytes, from: 0, to: first, at }, leaf.repeated, entries)
-      if (leaf.definition > 0)
-        definition = decodeLevels({ bytes, from: first, to: end, at }, leaf.definition, entries)
-      const packed = bytes.subarray(end)
       const length = page.plainBytes - end
-      if (length < 0) throw brokenParquet('the levels of a page are longer than the page', at)
+      if (end > stored.length || length < 0) throw brokenParquet('the levels of a page are cut off', at)
+      const packed = stored.subarray(end)
       const plain = page.isCompressed ? await decompressPage(codec, packed, length, at, this.#pacer) : packed
-      part = { bytes: plain, from: 0, to: plain.length, at }
+      parts = {
+        repetition: { bytes: stored, from: 0, to: first, at },
+        definition: { bytes: stored, from: first, to: end, at },
+        values: { bytes: plain, from: 0, to: plain.length, at },
+      }
     }
-    const opened = { entries, repetition, definition, encoding, part, decoded: null, entry: 0, value: 0 }
-    return { ...opened, present: presentIn(opened, 0, entries, leaf.definition) }
-  }
-
-  /** Return values of a page. */
-  #valuesOf(page: Page, from: number, count: number): Column {
-    page.decoded ??= this.#decode(page)
-    const { decoded } = page
-    if (!(decoded instanceof Uint32Array)) return sliceColumn(decoded, from, count)
-    return takeColumn(this.#dictionary!, decoded.subarray(from, from + count))
-  }
-
-  #decode({ encoding, part, present }: Page): Column | Uint32Array {
-    if (encoding !== Encoding.dictionary && encoding !== Encoding.plainDictionary)
-      return decodeValues(this.#plan, encoding, part, present)
-    const { at } = part
-    if (this.#dictionary === null) throw brokenParquet('a column has no dictionary', at)
-    const indices = new Uint32Array(present)
-    if (present === 0) return indices
-    const width = part.from < part.to ? part.bytes[part.from]! : 33
-    if (width > 32) throw brokenParquet(`a page has dictionary indices of ${width} bits`, at)
-    decodeHybrid({ ...part, from: part.from + 1 }, width, indices)
-    const { length } = this.#dictionary
-    for (let i = 0; i < present; i++) {
-      if (indices[i]! >= length)
-        throw brokenParquet(
-          `a page has the dictionary index ${indices[i]}, but there are ${length} values`,
-          at,
-        )
+    const readerOf = (part: PagePart, max: number) =>
+      max === 0 ? null : new HybridReader(part, bitWidth(max))
+    const present = () =>
+      readerOf(parts.definition, leaf.definition)?.count(entries, leaf.definition) ?? entries
+    return {
+      repetition: readerOf(parts.repetition, leaf.repeated),
+      definition: readerOf(parts.definition, leaf.definition),
+      values: new PageValues(this.#plan, this.#dictionary, encoding, parts.values, present),
+      at,
+      left: entries,
     }
-    const { offsets } = this.#dictionary
-    if (offsets === null) return indices
-    let bytes = 0
-    for (let i = 0; i < present; i++) bytes += offsets[indices[i]! + 1]! - offsets[indices[i]!]!
-    if (bytes > maxAnswerBytes)
-      throw unsupported(`a page of the Parquet file has more than ${maxAnswerBytes} bytes of values`)
-    return indices
   }
 
   #joined(pieces: readonly Piece[]): LeafRows {
     const entries = pieces.reduce((sum, { from, to }) => sum + to - from, 0)
     const levels = (of: 'repetition' | 'definition', max: number): Uint8Array | null => {
-      if (pieces.every(({ page }) => page[of] === null)) return null
+      if (pieces.every(({ block }) => block[of] === null)) return null
       const joined = new Uint8Array(entries)
       let at = 0
-      for (const { page, from, to } of pieces) {
-        const part = page[of]
+      for (const { block, from, to } of pieces) {
+        const part = block[of]
         if (part === null) joined.fill(max, at, at + to - from)
         else joined.set(part.subarray(from, to), at)
         at += to - from
@@ -307,20 +309,20 @@ export class LeafReader {
   }
 }
 
-/** Some entries of a page. */
-interface Piece {
-  readonly page: Page
-  readonly from: number
-  readonly to: number
-  readonly values: Column
-}
-
-function readLength({ bytes, from }: PagePart): number {
-  return new DataView(bytes.buffer, bytes.byteOffset + from, 4).getUint32(0, true)
+/** Return the place of levels, which begin with their length. */
+function levelsAt(bytes: Uint8Array, from: number, isPresent: boolean, at: number): PagePart {
+  if (!isPresent) return { bytes, from, to: from, at }
+  const start = from + 4
+  const size =
+    start > bytes.length
+      ? Infinity
+      : new DataView(bytes.buffer, bytes.byteOffset + from, 4).getUint32(0, true)
+  if (start + size > bytes.length) throw brokenParquet('the levels of a page are cut off', at)
+  return { bytes, from: start, to: start + size, at }
 }
 
 /** Count the entries that have a value. */
-function presentIn({ definition }: Pick<Page, 'definition'>, from: number, to: number, max: number): number {
+function presentIn({ definition }: Block, from: number, to: number, max: number): number {
   if (definition === null) return to - from
   let count = 0
   for (let i = from; i < to; i++) if (definition[i] === max) count++

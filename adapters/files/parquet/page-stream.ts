@@ -2,7 +2,6 @@
 import { unsupported } from '../../../src/errors.js'
 import { crc32 } from '../../../src/primitives/checksum.js'
 import { brokenParquet } from './fault.js'
-import { maxPageBytes } from './leaf-reader.js'
 import type { FileRange } from './metadata.js'
 import type { RangeFile } from './random-access.js'
 import { readThrift, ThriftEnd, type ThriftStruct } from './thrift-reader.js'
@@ -30,6 +29,9 @@ type PageOfChunk =
   | DataPage
   | (PageBase & { readonly kind: 'dictionary'; readonly entries: number; readonly encoding: number })
   | { readonly kind: 'other' }
+
+/** Maximum bytes of a page after decompression. */
+const maxPageBytes = 2 ** 30
 
 /** Lengths in which the header of a page is read. Most headers have less than 100 bytes. */
 const headerBytes = [256, 16 * 1024, 1 << 20, 1 << 24] as const
