@@ -5,10 +5,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readCsvShape } from '../../adapters/files/csv-options.js'
 import * as files from '../../adapters/files/public.js'
 import { readJsonLinesShape } from '../../adapters/files/read-json-lines.js'
+import { readParquetShape } from '../../adapters/files/read-parquet.js'
 import { readShape } from '../../adapters/files/source.js'
 import { writeShape } from '../../adapters/files/target.js'
 import { writeArrowShape } from '../../adapters/files/write-arrow.js'
 import { writeCsvShape } from '../../adapters/files/write-csv.js'
+import { writeParquetShape } from '../../adapters/files/write-parquet.js'
 import { connectHttpShape } from '../../adapters/http/client.js'
 import { databasesShape } from '../../adapters/http/databases.js'
 import { handlerShape, serveShape } from '../../adapters/http/options.js'
@@ -258,9 +260,11 @@ const functions: Readonly<Record<string, readonly Checked[]>> = {
   readArrow: [[readShape, o => files.readArrow(source, o).next()]],
   readCsv: [[readCsvShape, o => files.readCsv(source, o).next()]],
   readJsonLines: [[readJsonLinesShape, o => files.readJsonLines(source, o).next()]],
+  readParquet: [[readParquetShape, o => files.readParquet(source, o).next()]],
   writeArrow: [[writeArrowShape, o => files.writeArrow(target, [], o)]],
   writeCsv: [[writeCsvShape, o => files.writeCsv(target, [], o)]],
   writeJsonLines: [[writeShape, o => files.writeJsonLines(target, [], o)]],
+  writeParquet: [[writeParquetShape, o => files.writeParquet(target, [], o)]],
 }
 
 const classes: Readonly<Record<string, { readonly prototype: object }>> = {
