@@ -11,7 +11,10 @@ import {
   valueNames,
   variableOf,
 } from './commands.js'
+import { type FormatName, formatNames } from './format-names.js'
+import { Misuse } from './misuse.js'
 import { readSize, readTime } from './quantities.js'
+import { splitList } from './split-list.js'
 
 /** The name of a caller, and the secret with which the caller authenticates. */
 export type NamedSecret = readonly [name: string, secret: string]
@@ -38,6 +41,18 @@ interface ValueTypes {
   logUrl: string
   logTarget: string
   maintenance: 'here' | 'elsewhere'
+  secret: string
+  whole: number
+  list: readonly string[]
+  vectors: Readonly<Record<string, string>>
+  columnTypes: Readonly<Record<string, string>>
+  delimiter: string
+  importMode: 'create' | 'append' | 'upsert'
+  badRows: 'fail' | 'skip'
+  answerFormat: 'table' | 'json' | 'csv' | 'arrow'
+  diffFormat: 'text' | 'json'
+  sourceFormat: FormatName
+  fileFormat: 'csv' | 'jsonl' | 'arrow'
 }
 
 /**
@@ -72,10 +87,40 @@ const types: {
     'here or elsewhere',
     text => (['here', 'elsewhere'] as const).find(place => place === text) ?? null,
   ],
+  secret: ['a text that is not empty', textOrNull],
+  whole: ['an integer >= 0', text => integer(text, 0, Number.MAX_SAFE_INTEGER)],
+  list: ['texts, separated by commas', text => filled(splitList(text))],
+  vectors: ['column:dimension, such as embedding:768', vectorTypes],
+  columnTypes: ['column:type, such as zip:string', columnTypes],
+  delimiter: ['one character, or tab', text => (text === 'tab' ? '\t' : text.length === 1 ? text : null)],
+  importMode: oneOf('create', 'append', 'upsert'),
+  badRows: oneOf('fail', 'skip'),
+  answerFormat: oneOf('table', 'json', 'csv', 'arrow'),
+  diffFormat: oneOf('text', 'json'),
+  sourceFormat: oneOf(...formatNames),
+  fileFormat: oneOf('csv', 'jsonl', 'arrow'),
+}
+
+/** Return the description and the parser of a type whose values are one of some words. */
+function oneOf<W extends string>(
+  ...words: readonly W[]
+): readonly [what: string, (text: string) => W | null] {
+  const what = `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
+  return [what, text => words.find(word => word === text) ?? null]
 }
 
 /** Types of options whose values may have a secret, so that messages do not show them. */
-const secretTypes: ReadonlySet<keyof ValueTypes> = new Set(['secrets', 'logUrl', 'logTarget'])
+const secretTypes: ReadonlySet<keyof ValueTypes> = new Set(['secrets', 'logUrl', 'logTarget', 'secret'])
+
+/** Types of options that may be repeated: their values are joined. */
+const repeatable: ReadonlySet<keyof ValueTypes> = new Set([
+  'texts',
+  'secrets',
+  'grants',
+  'list',
+  'vectors',
+  'columnTypes',
+])
 
 type Options<C extends CommandName> = (typeof commands)[C]['options']
 
@@ -92,9 +137,20 @@ type Values<C extends CommandName> = {
     : never
 }
 
+/** The values of the operands that a usage text names. */
+type Operands<S> = S extends `${infer First} ${infer Rest}`
+  ? Operands<First> & Operands<Rest>
+  : S extends `<${infer N}>...`
+    ? { readonly [K in N]: readonly string[] }
+    : S extends `<${infer N}>`
+      ? { readonly [K in N]: string }
+      : S extends `[${infer N}]`
+        ? { readonly [K in N]?: string }
+        : unknown
+
 /** A command to run. */
-export type Call<C extends CommandName> = { readonly kind: C; readonly directory: string } & Values<C> &
-  (C extends 'inspect' ? { readonly name?: string } : unknown)
+export type Call<C extends CommandName> = { readonly kind: C } & Operands<(typeof commands)[C]['operands']> &
+  Values<C>
 
 export type Command =
   | { readonly [C in CommandName]: Call<C> }[CommandName]
@@ -105,14 +161,6 @@ export type Command =
   | { readonly kind: 'misuse'; readonly problem: string }
 
 type Environment = Readonly<Record<string, string | undefined>>
-
-/**
- * Invalid arguments, or invalid content of a file that an argument names. The message says what is wrong, and contains
- * no secrets.
- */
-export class Misuse extends Error {
-  override readonly name = 'Misuse'
-}
 
 /**
  * Parse the command. An option on the command line takes precedence over its environment variable. Variables for
@@ -141,13 +189,27 @@ function commandOf(args: readonly string[], environment: Environment): Command {
   }
   if (command === undefined) throw new Misuse('a command is missing')
   if (!isCommand(command)) throw new Misuse(`unknown command ${quote(command)}${meant(command)}`)
-  const [directory, ...rest] = operands
-  if (directory === undefined) throw new Misuse(`${command} needs a directory`)
-  const name = command === 'inspect' ? rest.shift() : undefined
-  if (rest.length > 0) throw new Misuse(`unexpected argument ${quote(rest[0])}`)
   const options = optionsOf(command, values, environment)
-  // Safe cast: `optionValue` gave each value the type that `commands` declares for the option.
-  return { kind: command, directory, ...options, ...(name !== undefined && { name }) } as Command
+  // Safe cast: `optionValue` and `operandsOf` gave each value the type that `commands` declares.
+  return { kind: command, ...operandsOf(command, operands), ...options } as Command
+}
+
+/** Assign the operands of a command to their names. */
+function operandsOf(command: CommandName, given: readonly string[]): Record<string, unknown> {
+  const names = commands[command].operands.split(' ')
+  const values: Record<string, unknown> = {}
+  const rest = [...given]
+  for (const [i, text] of names.entries()) {
+    const [, isNeeded, name, isMany] = /^(<?)\[?(\w+)[>\]](\.\.\.)?$/.exec(text)!
+    // Many operands of one name leave one operand for each name after it.
+    const taken = rest.splice(0, isMany === undefined ? 1 : Math.max(1, rest.length - (names.length - 1 - i)))
+    if (taken.length === 0 && isNeeded !== '') {
+      throw new Misuse(`${command} needs a ${name}: sheaf ${command} ${names.join(' ')}`)
+    }
+    if (taken.length > 0) values[name!] = isMany === undefined ? taken[0] : taken
+  }
+  if (rest.length > 0) throw new Misuse(`unexpected argument ${quote(rest[0])}`)
+  return values
 }
 
 /** Return a question that names the most similar command; an empty text if there is none. */
@@ -167,12 +229,16 @@ function parse(args: readonly string[]): {
     help: { type: 'boolean', multiple: false },
     version: { type: 'boolean', multiple: false },
   }
+  const named = args.find(isCommand)
   for (const command of Object.values<CommandSpec>(commands)) {
     for (const [name, { type }] of Object.entries(command.options)) {
       const isFlag = valueNames[type] === null
+      // Without a command that has the option, --version asks for the version of the program.
+      if (name === 'version' && !(named !== undefined && Object.hasOwn(commands[named].options, name)))
+        continue
       options[name] = {
         type: isFlag ? 'boolean' : 'string',
-        multiple: type === 'texts' || type === 'secrets' || type === 'grants',
+        multiple: repeatable.has(type),
       }
       if (isFlag) options[`no-${name}`] = { type: 'boolean', multiple: false }
     }
@@ -258,6 +324,20 @@ function grants(texts: readonly string[]): readonly Grant[] | null {
     last[1].push(database)
   }
   return found
+}
+
+/** Parse the dimensions of vector columns, for example `embedding:768`. Returns the types of the columns, or null. */
+function vectorTypes(text: string): Readonly<Record<string, string>> | null {
+  const pairs = text.split(',').map(part => /^\s*(.*\S)\s*:\s*([1-9]\d{0,5})\s*$/.exec(part))
+  return pairs.includes(null)
+    ? null
+    : Object.fromEntries(pairs.map(pair => [pair![1]!, `vector(${pair![2]!})`]))
+}
+
+/** Parse types of columns, for example `zip:string,price:decimal(10, 2)`. Returns null if a text is invalid. */
+function columnTypes(text: string): Readonly<Record<string, string>> | null {
+  const pairs = splitList(text).map(part => /^(.*\S)\s*:\s*([^:]*\S)$/.exec(part))
+  return pairs.includes(null) ? null : Object.fromEntries(pairs.map(pair => [pair![1]!, pair![2]!]))
 }
 
 function integer(text: string, least: number, most: number): number | null {

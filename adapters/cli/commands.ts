@@ -3,6 +3,9 @@
  * table.
  */
 
+import { dataCommands } from './data-commands.js'
+import { formatNames } from './format-names.js'
+
 const commitLog = {
   type: 'logUrl',
   help: 'URL of the log in PostgreSQL (default: the log is in the files)',
@@ -243,6 +246,7 @@ The environment has the credentials, as for every program with the client of the
       json: { type: 'flag', help: 'print one JSON document' },
     },
   },
+  ...dataCommands,
 } as const satisfies Readonly<Record<string, CommandSpec>>
 
 /** The placeholder for the value of an option in usage texts, by option type. Null: the option takes no value. */
@@ -264,6 +268,18 @@ export const valueNames = {
   logUrl: '<url>',
   logTarget: '<url>|files',
   maintenance: 'here|elsewhere',
+  secret: '<secret>',
+  whole: '<number>',
+  list: '<text>[,...]',
+  vectors: '<column:dimension>[,...]',
+  columnTypes: '<column:type>[,...]',
+  delimiter: '<character>',
+  importMode: 'create|append|upsert',
+  badRows: 'fail|skip',
+  answerFormat: 'table|json|csv|arrow',
+  diffFormat: 'text|json',
+  sourceFormat: formatNames.join('|'),
+  fileFormat: 'csv|jsonl|arrow',
 } as const
 
 export interface OptionSpec {
@@ -277,6 +293,7 @@ export interface OptionSpec {
 }
 
 export interface CommandSpec {
+  /** `<name>`: needed; `<name>...`: one or more; `[name]`: may be missing. */
   readonly operands: string
   /** Description of the command in the usage, one or two sentences. */
   readonly does: string

@@ -13,7 +13,8 @@ import {
   checkStore,
   type StoreCheckResult,
 } from '../storage/public.js'
-import { type Call, Misuse } from './arguments.js'
+import type { Call } from './arguments.js'
+import { Misuse } from './misuse.js'
 import { progressLine } from './progress.js'
 import { showTime } from './quantities.js'
 import { untilStopped } from './stopping.js'

@@ -1,7 +1,8 @@
 /** Reads a file of secrets. The file has one secret per line, or is JSON, which may also grant databases. */
 import { readFile } from 'node:fs/promises'
 import { quote } from '../../src/errors.js'
-import { type Grant, Misuse, secrets } from './arguments.js'
+import { type Grant, secrets } from './arguments.js'
+import { Misuse } from './misuse.js'
 
 interface KeyFile {
   readonly secrets: Readonly<Record<string, string>>

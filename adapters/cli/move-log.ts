@@ -1,7 +1,8 @@
 /** Runs the command `sheaf move-log`. */
 import { moveLog } from '../../src/index.js'
 import { openPostgresLog } from '../postgres/public.js'
-import { type Call, Misuse } from './arguments.js'
+import type { Call } from './arguments.js'
+import { Misuse } from './misuse.js'
 import { showCounted } from './quantities.js'
 import { untilStopped } from './stopping.js'
 

@@ -4,14 +4,16 @@
  */
 import { readFileSync } from 'node:fs'
 import { SheafError } from '../../src/errors.js'
-import { type Command, Misuse, readArguments } from './arguments.js'
+import { type Command, readArguments } from './arguments.js'
+import { isCommand } from './commands.js'
 import { compactDirectory } from './compact.js'
 import { checkDirectory } from './doctor.js'
 import { inspectDirectory } from './inspect.js'
+import { Misuse } from './misuse.js'
 import { moveLogOf } from './move-log.js'
 import { serveDirectory } from './serve.js'
 import { Stopped } from './stopping.js'
-import { usage, usageOf } from './usage.js'
+import { usage, usageLineOf, usageOf } from './usage.js'
 import { verifyDirectory } from './verify.js'
 import { workOnDirectory } from './work.js'
 
@@ -39,6 +41,17 @@ async function run(command: Command): Promise<void> {
       return workOnDirectory(command)
     case 'doctor':
       return checkDirectory(command)
+    // Loaded on demand, because no other command reads or writes files of rows.
+    case 'query':
+      return (await import('./query.js')).queryTable(command)
+    case 'head':
+      return (await import('./query.js')).showHead(command)
+    case 'diff':
+      return (await import('./diff.js')).showDiff(command)
+    case 'import':
+      return (await import('./import.js')).importSources(command)
+    case 'export':
+      return (await import('./export.js')).exportTable(command)
   }
 }
 
@@ -51,7 +64,8 @@ function packageVersion(): string {
 function fail(cause: unknown): void {
   process.exitCode = 1
   if (cause instanceof Misuse) {
-    console.error(`sheaf: ${cause.message}\n\n${usage}`)
+    const name = process.argv.slice(2).find(isCommand)
+    console.error(`sheaf: ${cause.message}\n\n${name === undefined ? usage : usageLineOf(name)}`)
     process.exitCode = 2
   } else if (cause instanceof Stopped) {
     console.error(`sheaf: ${cause.message}`)
@@ -73,4 +87,5 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 // After SIGHUP the terminal is gone. A message for it must not end the server before it has answered.
 process.stderr.on('error', () => {})
 
-await run(command).catch(fail)
+// Not awaited: a command loads chunks that import this module, which would wait for each other.
+run(command).catch(fail)

@@ -7,8 +7,9 @@ import { type Databases, databases } from '../http/databases.js'
 import type { Served } from '../http/handling.js'
 import { uploadBytesDefault } from '../upload-memory.js'
 import { openWorkers } from '../worker/client.js'
-import { type Call, Misuse } from './arguments.js'
+import type { Call } from './arguments.js'
 import { logOf } from './commit-log.js'
+import { Misuse } from './misuse.js'
 
 interface OpenServed {
   readonly served: Served | Databases

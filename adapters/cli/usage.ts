@@ -11,6 +11,11 @@ import {
 /** Number of spaces before an option. */
 const indent = 2
 
+/** Return the line that shows the operands of a command, and a line that says how to get its options. */
+export function usageLineOf(name: CommandName): string {
+  return `Usage: sheaf ${name} ${commands[name].operands} [options]\n\nsheaf ${name} --help lists the options.\n`
+}
+
 /** Return the usage text of one command, with all its options. */
 export function usageOf(name: CommandName): string {
   const { operands, does, more, options }: CommandSpec = commands[name]

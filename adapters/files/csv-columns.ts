@@ -3,11 +3,12 @@
 import { typeName } from '../../src/arrow/type-name.js'
 import type { DataType, Field } from '../../src/arrow/types.js'
 import type { Row } from '../../src/client/table-data.js'
-import { columnNotFound, invalidInput, quote, type SheafError, schemaMismatch } from '../../src/errors.js'
+import { columnNotFound, invalidInput, quote, SheafError, schemaMismatch } from '../../src/errors.js'
 import { ColumnGuess, readGuessed } from './csv-guess.js'
 import type { ReadCsvOptions } from './csv-options.js'
 import type { Records } from './csv-records.js'
 import { setOwn } from './json-text.js'
+import type { NumberedRows, OnBadRow } from './numbered-rows.js'
 import { readText } from './read-value.js'
 
 /** Size of the sample from which types are inferred: at most this many rows, and about this many characters. */
@@ -22,6 +23,7 @@ interface CsvColumnsOptions extends Pick<ReadCsvOptions, 'columns' | 'infer'> {
   readonly isComplete: boolean
   /** Types of the columns to which the rows are written, by column name. */
   readonly target?: ReadonlyMap<string, DataType> | undefined
+  readonly onBadRow?: OnBadRow
 }
 
 /** Maximum number of columns. A file that seems to have more is not CSV, or has another delimiter. */
@@ -88,23 +90,36 @@ export class CsvColumns {
 
   /**
    * Convert records to rows. Throws InvalidInput for a record with too few or too many cells, and SchemaValidation for
-   * a cell that does not fit its column.
+   * a cell that does not fit its column. With `onBadRow`, leaves such a record out.
    */
-  rows({ records, lines }: Records): Row[] {
+  rows({ records, lines }: Records): NumberedRows {
     const columns = this.#columns!
+    const { onBadRow } = this.#options
     const rows: Row[] = []
+    const linesOfRows: number[] = []
     for (let r = 0; r < records.length; r++) {
       const cells = records[r]!
+      const line = lines[r]!
       if (isBlank(cells) && columns.length > 1) continue
-      this.#checkWidth(cells.length, columns.length, lines[r]!)
-      const row: Record<string, unknown> = {}
-      for (let i = 0; i < columns.length; i++) {
-        const column = columns[i]!
-        setOwn(row, column.name, this.#read(cells[i]!, column, lines[r]!))
+      try {
+        rows.push(this.#row(cells, columns, line))
+        linesOfRows.push(line)
+      } catch (error) {
+        if (onBadRow === undefined || !(error instanceof SheafError)) throw error
+        onBadRow({ line, error, data: cells })
       }
-      rows.push(row)
     }
-    return rows
+    return { rows, lines: linesOfRows }
+  }
+
+  #row(cells: readonly string[], columns: readonly Column[], line: number): Row {
+    this.#checkWidth(cells.length, columns.length, line)
+    const row: Record<string, unknown> = {}
+    for (let i = 0; i < columns.length; i++) {
+      const column = columns[i]!
+      setOwn(row, column.name, this.#read(cells[i]!, column, line))
+    }
+    return row
   }
 
   #isNull(cell: string): boolean {
@@ -164,6 +179,7 @@ export class CsvColumns {
     for (let r = 0; r < records.length; r++) {
       const cells = records[r]!
       if (isBlank(cells)) continue
+      if (this.#options.onBadRow !== undefined && cells.length !== width) continue
       this.#checkWidth(cells.length, width, lines[r]!)
       for (let i = 0; i < width; i++) {
         const cell = cells[i]!

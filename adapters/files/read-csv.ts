@@ -8,6 +8,7 @@ import { parse } from '../../src/protocol/parse.js'
 import { CsvColumns } from './csv-columns.js'
 import { type ReadCsvOptions, readCsvShape } from './csv-options.js'
 import { checkDelimiter, RecordSplitter } from './csv-records.js'
+import type { NumberedRows, OnBadRow } from './numbered-rows.js'
 import { ReaderTypes } from './reader-types.js'
 import { type FileSource, lineOf } from './source.js'
 import { textBlocks } from './text-blocks.js'
@@ -72,14 +73,25 @@ async function* csvRows(
   more: readonly unknown[],
 ): AsyncGenerator<Row> {
   refuseMore('readCsv', 2, more)
-  const options = checked()
+  for await (const { rows } of csvPieces(source, checked(), types)) {
+    for (const row of rows) yield row
+  }
+}
+
+/** Read the rows of a CSV file with the numbers of their lines. `types`: the types that the options and the table give. */
+export async function* csvPieces(
+  source: FileSource,
+  options: ReadCsvOptions,
+  types: Pick<ReaderTypes, 'given' | 'target'>,
+  onBadRow?: OnBadRow,
+): AsyncGenerator<NumberedRows> {
   const { delimiter = ',', nulls = [''], columns: names, infer, signal } = options
   const { schema, isComplete } = types.given()
   checkDelimiter(delimiter)
   const nameOf = (line: number) => lineOf(source, line)
   const splitter = new RecordSplitter(delimiter, nameOf)
   const columns = new CsvColumns(
-    { columns: names, infer, given: schema.fields, isComplete, target: types.target },
+    { columns: names, infer, given: schema.fields, isComplete, target: types.target, onBadRow },
     new Set(nulls),
     nameOf,
   )
@@ -89,7 +101,7 @@ async function* csvRows(
       columns.add(await splitter.push(bytes.subarray(from, from + pieceBytes)))
       await pacer.turn()
       for (const records of columns.take()) {
-        for (const row of columns.rows(records)) yield row
+        yield columns.rows(records)
         await pacer.turn()
       }
     }
@@ -97,7 +109,7 @@ async function* csvRows(
   columns.add(await splitter.end())
   columns.end()
   for (const records of columns.take()) {
-    for (const row of columns.rows(records)) yield row
+    yield columns.rows(records)
     await pacer.turn()
   }
 }

@@ -2,12 +2,14 @@
 import { type RowsFor, type SchemaInput, schemaShape } from '../../src/client/schema.js'
 import type { Row } from '../../src/client/table-data.js'
 import { withTypes } from '../../src/client/typed-source.js'
+import { SheafError } from '../../src/errors.js'
 import { Pacer } from '../../src/primitives/pacer.js'
 import { refuseMore } from '../../src/protocol/arguments.js'
 import { signalShape } from '../../src/protocol/calls.js'
 import { parse } from '../../src/protocol/parse.js'
 import { options as declare } from '../../src/protocol/shape.js'
 import { atRow, readJsonRow, typesIn } from './json-rows.js'
+import type { BadRow, NumberedRows, OnBadRow } from './numbered-rows.js'
 import { ReaderTypes } from './reader-types.js'
 import { type FileSource, lineOf, type ReadOptions } from './source.js'
 import { textBlocks } from './text-blocks.js'
@@ -63,28 +65,52 @@ async function* jsonLines(
   more: readonly unknown[],
 ): AsyncGenerator<Row> {
   refuseMore('readJsonLines', 2, more)
-  const { signal } = checked()
+  // A row before a bad line is yielded before the error of this line.
+  let bad: BadRow | undefined
+  const onBadRow = (found: BadRow) => {
+    bad ??= found
+  }
+  for await (const { rows, lines } of jsonLinePieces(source, checked(), types, onBadRow)) {
+    for (let i = 0; i < rows.length; i++) {
+      if (bad !== undefined && lines[i]! > bad.line) break
+      yield rows[i]!
+    }
+    if (bad !== undefined) throw bad.error
+  }
+}
+
+/** Read the rows of JSON lines with the numbers of their lines. `types`: the types that the options and the table give. */
+export async function* jsonLinePieces(
+  source: FileSource,
+  { signal }: ReadJsonLinesOptions,
+  types: Pick<ReaderTypes, 'given' | 'target'>,
+  onBadRow?: OnBadRow,
+): AsyncGenerator<NumberedRows> {
   const { schema, isComplete } = types.given()
   const { target } = types
   const read = isComplete ? typesIn(schema) : target && { types: target, isStrict: false }
   const pacer = new Pacer(signal)
   for await (const block of textBlocks(source, signal)) {
-    const lines = utf8.decode(block.bytes)
+    const text = utf8.decode(block.bytes)
+    const rows: Row[] = []
+    const lines: number[] = []
     let line = block.line
-    for (let from = 0; from < lines.length; line++) {
-      const feed = lines.indexOf('\n', from)
-      const end = feed === -1 ? lines.length : feed
-      const text = lines.slice(from, end)
+    for (let from = 0; from < text.length; line++) {
+      const feed = text.indexOf('\n', from)
+      const end = feed === -1 ? text.length : feed
+      const data = text.slice(from, end)
       from = end + 1
-      if (blank.test(text)) continue
-      let row: Row
+      if (blank.test(data)) continue
       try {
-        row = readJsonRow(text, read)
+        rows.push(readJsonRow(data, read))
+        lines.push(line)
       } catch (error) {
-        throw atRow(error, lineOf(source, line), text)
+        const placed = atRow(error, lineOf(source, line), data)
+        if (onBadRow === undefined || !(placed instanceof SheafError)) throw placed
+        onBadRow({ line, error: placed, data })
       }
-      yield row
     }
+    yield { rows, lines }
     await pacer.turn()
   }
 }

@@ -15,6 +15,21 @@ import { LocalFile } from '../../src/storage/local-file.js'
  */
 export type FileSource = string | AsyncIterable<Uint8Array | string>
 
+/** The bytes of a file that the caller opened. Messages name its path. */
+export class NamedChunks implements AsyncIterable<Uint8Array> {
+  readonly path: string
+  readonly #chunks: AsyncIterable<Uint8Array>
+
+  constructor(path: string, chunks: AsyncIterable<Uint8Array>) {
+    this.path = path
+    this.#chunks = chunks
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    return this.#chunks[Symbol.asyncIterator]()
+  }
+}
+
 export interface ReadOptions {
   readonly signal?: AbortSignal | undefined
 }
@@ -46,7 +61,8 @@ export function isPacked(path: string): boolean {
 
 /** Return the name of a line for error messages: the path, if there is one, and the line number. */
 export function lineOf(source: FileSource, line: number): string {
-  return typeof source === 'string' ? `${quote(source)} line ${line}` : `line ${line}`
+  const path = source instanceof NamedChunks ? source.path : source
+  return typeof path === 'string' ? `${quote(path)} line ${line}` : `line ${line}`
 }
 
 async function* asBytes(chunks: AsyncIterable<Uint8Array | string>): AsyncGenerator<Uint8Array> {
@@ -60,7 +76,8 @@ async function* asBytes(chunks: AsyncIterable<Uint8Array | string>): AsyncGenera
   }
 }
 
-async function* unpack(chunks: AsyncIterable<Uint8Array>, path: string): AsyncGenerator<Uint8Array> {
+/** Decompress the bytes of a gzip file. `path`: its name for messages. */
+export async function* unpack(chunks: AsyncIterable<Uint8Array>, path: string): AsyncGenerator<Uint8Array> {
   const unzip = createGunzip()
   // Ignore the error here: `pipeline` destroys `unzip` with it, so the loop below throws it.
   const fed = pipeline(Readable.from(chunks), unzip).catch(() => {})

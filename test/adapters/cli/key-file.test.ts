@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { Misuse } from '../../../adapters/cli/arguments.js'
 import { readKeys } from '../../../adapters/cli/key-file.js'
+import { Misuse } from '../../../adapters/cli/misuse.js'
 
 let folder: string
 beforeEach(() => {

@@ -1,0 +1,54 @@
+/** Runs the command `sheaf export`. */
+import type { ArrowBatch, Namespace } from '../../src/index.js'
+import { writeArrow, writeCsv, writeJsonLines } from '../files/public.js'
+import type { Call } from './arguments.js'
+import { Misuse } from './misuse.js'
+import { openRoot, openVersion } from './open-root.js'
+import { progressLine } from './progress.js'
+import { showCounted, showSize } from './quantities.js'
+import { answerOf, queryOf } from './query.js'
+import { untilStopped } from './stopping.js'
+
+type FileFormat = NonNullable<Call<'export'>['format']>
+
+const formatOfEnding: Readonly<Record<string, FileFormat>> = {
+  csv: 'csv',
+  tsv: 'csv',
+  jsonl: 'jsonl',
+  ndjson: 'jsonl',
+  arrow: 'arrow',
+  feather: 'arrow',
+  ipc: 'arrow',
+}
+
+/** Write rows of a table to a file. The file is complete, or unchanged. */
+export async function exportTable(command: Call<'export'>): Promise<void> {
+  const { file } = command
+  const ending = /\.([^./\\]+?)(?:\.gz)?$/i.exec(file)?.[1]?.toLowerCase() ?? ''
+  const format =
+    command.format ?? (Object.hasOwn(formatOfEnding, ending) ? formatOfEnding[ending]! : undefined)
+  if (format === undefined) {
+    throw new Misuse(
+      `the name of ${file} does not say which format it has: name it .csv, .tsv, .jsonl or .arrow, or pass --format`,
+    )
+  }
+  const { delimiter = ending === 'tsv' ? '\t' : ',' } = command
+  if (command.delimiter !== undefined && format !== 'csv')
+    throw new Misuse('--delimiter needs the format csv')
+  const signal = untilStopped()
+  const line = progressLine()
+  await using root: Namespace = await openRoot(command, { signal })
+  const table = await openVersion(root, command, signal)
+  let read = 0
+  async function* counted(): AsyncGenerator<ArrowBatch> {
+    for await (const batch of answerOf(queryOf(table, command), signal)) {
+      yield batch
+      read += batch.numRows
+      line.show(showCounted(read, 'row'))
+    }
+  }
+  const write = { csv: writeCsv, jsonl: writeJsonLines, arrow: writeArrow }[format]
+  const options = { signal, ...(format === 'csv' && { delimiter }) }
+  const { rows, bytes } = await write(file, counted(), options).finally(() => line.clear())
+  console.log(`${showCounted(rows, 'row')} written to ${file}, ${showSize(bytes)}`)
+}

@@ -1,0 +1,439 @@
+/** Runs the command `sheaf import`: uploads the rows of files in parts, and commits them together. */
+import { basename } from 'node:path'
+import type { Batch } from '../../src/arrow/column.js'
+import type { Schema } from '../../src/arrow/types.js'
+import { ArrowRows } from '../../src/client/arrow-rows.js'
+import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
+import type { ArrowBatch, Namespace, Reply, Row, Table } from '../../src/index.js'
+import { systemClock } from '../../src/primitives/clock.js'
+import { parseId } from '../../src/protocol/identifiers.js'
+import type { Call } from './arguments.js'
+import type { FormatName } from './format-names.js'
+import { ImportProgress } from './import-progress.js'
+import { convertRows, cutParts, type Part, type RefusedRow } from './import-rows.js'
+import { givenFields, schemaOfSources } from './import-schema.js'
+import { checkUnchanged, type ImportState, ImportStateFile } from './import-state.js'
+import { Misuse } from './misuse.js'
+import { openRoot } from './open-root.js'
+import { showCount, showCounted } from './quantities.js'
+import { Rejects } from './rejects.js'
+import { formatOf, hasKnownEnding, openSource, readSource, type SourcePiece } from './source-formats.js'
+import { findSources, type SourceFile } from './sources.js'
+import { untilStopped } from './stopping.js'
+
+const defaultPartBytes = 64 * 2 ** 20
+
+/** Parts that are sent at the same time. */
+const sentAtOnce = 2
+
+/** Import files into a table. */
+export async function importSources(command: Call<'import'>, signal = untilStopped()): Promise<void> {
+  checkOptions(command)
+  const { files, leftOut } = await findSources(command.source, hasKnownEnding)
+  noteLeftOut(leftOut)
+  const name = command.table ?? tableNameOf(command.source)
+  await using root: Namespace = await openRoot(command, { writes: true, signal })
+  const work = new Import(root, name, files, command, signal)
+  await work.run()
+}
+
+/** Left out files that are named. */
+const namedFiles = 5
+
+function noteLeftOut(paths: readonly string[]): void {
+  for (const path of paths.slice(0, namedFiles)) {
+    console.error(`left out: ${path}; its name has no known ending`)
+  }
+  const more = paths.length - namedFiles
+  if (more > 0) console.error(`left out: ${showCounted(more, 'more file')}`)
+}
+
+function checkOptions(command: Call<'import'>): void {
+  const { mode = 'create', key, vector, types, badRows = 'fail', rejects, format } = command
+  if (mode === 'upsert' && key === undefined) throw new Misuse('--mode upsert needs --key')
+  if (mode !== 'upsert' && key !== undefined) throw new Misuse('--key needs --mode upsert')
+  if (mode !== 'create' && (vector ?? types) !== undefined) {
+    const option = types === undefined ? '--vector' : '--types'
+    throw new Misuse(
+      `${option} needs --mode create: the table of --mode ${mode} has the types of its columns`,
+    )
+  }
+  if (rejects !== undefined && badRows !== 'skip') throw new Misuse('--rejects needs --bad-rows skip')
+  if (format === undefined || format === 'csv') return
+  const stray = (['delimiter', 'columns', 'nulls'] as const).find(option => command[option] !== undefined)
+  if (stray !== undefined) throw new Misuse(`--${stray} needs the format csv`)
+}
+
+/** Return the name of the only source without its endings. */
+function tableNameOf(sources: readonly string[]): string {
+  const [source, ...more] = sources
+  if (more.length > 0 || /[*?]/.test(source!)) {
+    throw new Misuse('several sources need the name of the table: pass --table')
+  }
+  const name = basename(source!).replace(/\.gz$/i, '')
+  const stem = hasKnownEnding(name) ? name.replace(/\.[^.]+$/, '') : name
+  if (/^[\w-]+$/.test(stem)) return stem
+  throw new Misuse(`pass the name of the table in --table, because ${quote(stem)} is not a usual name`)
+}
+
+/** Codes of errors that the same import would meet again. */
+const lasting: ReadonlySet<ErrorCode> = new Set([
+  ErrorCode.InvalidInput,
+  ErrorCode.SchemaValidation,
+  ErrorCode.ColumnNotFound,
+  ErrorCode.Unsupported,
+])
+
+class Import {
+  readonly #root: Namespace
+  readonly #name: string
+  readonly #files: readonly SourceFile[]
+  readonly #command: Call<'import'>
+  readonly #signal: AbortSignal
+  readonly #state: ImportStateFile
+  readonly #progress: ImportProgress
+  #rejects = new Rejects()
+  /** The options that determine the rows of the parts, as JSON. */
+  readonly #options: string
+  readonly #partBytes: number
+
+  constructor(
+    root: Namespace,
+    name: string,
+    files: readonly SourceFile[],
+    command: Call<'import'>,
+    signal: AbortSignal,
+  ) {
+    const { mode = 'create', key, vector, types, format, delimiter, columns, nulls } = command
+    const { badRows = 'fail', partSize: partBytes = defaultPartBytes } = command
+    this.#root = root
+    this.#name = name
+    this.#files = files
+    this.#command = command
+    this.#signal = signal
+    this.#partBytes = partBytes
+    this.#options = JSON.stringify({
+      mode,
+      key,
+      vector,
+      types,
+      format,
+      delimiter,
+      columns,
+      nulls,
+      badRows,
+      partBytes,
+    })
+    this.#state = new ImportStateFile(command.source, files[0]!, command.directory, name)
+    this.#progress = new ImportProgress(files.reduce((sum, file) => sum + file.size, 0))
+  }
+
+  async run(): Promise<void> {
+    const state = await this.#begin()
+    try {
+      this.#rejects = new Rejects(this.#command.rejects)
+      const result = await this.#upload(state).finally(() => this.#progress.clear())
+      await this.#rejects.close()
+      await this.#publish(state, result)
+    } catch (error) {
+      throw await this.#afterFailure(state, error)
+    }
+  }
+
+  /** Return the error to report. Discards the import if the same command would fail again. */
+  async #afterFailure(state: ImportState, error: unknown): Promise<unknown> {
+    if (error instanceof Misuse || (error instanceof SheafError && lasting.has(error.code))) {
+      await this.#discard(state)
+      return error
+    }
+    if (error instanceof SheafError && gone.has(error.code)) {
+      return new SheafError(error.code, `the interrupted import cannot be continued: ${error.message}`, {
+        hint: 'pass --restart to start again',
+        cause: error,
+      })
+    }
+    console.error('the import is not complete: run the same command again to continue it')
+    return error
+  }
+
+  /** Abort the upload, and delete the table that has no name yet. */
+  async #discard({ target, upload }: ImportState): Promise<void> {
+    const { operations } = this.#root
+    const id = parseId(target)
+    if (upload !== null) await unlessGone(operations.abortTableUpload({ id, upload_id: upload }))
+    if (target !== this.#name) await unlessGone(this.#root.dropTable(target))
+    await this.#state.remove()
+  }
+
+  /** Continue the interrupted import of the same command, or begin an import. */
+  async #begin(): Promise<ImportState> {
+    let state = await this.#state.read()
+    if (state !== null && (this.#command.restart === true || state.upload === null)) {
+      await this.#discard(state)
+      state = null
+    }
+    if (state === null) return this.#beginNew()
+    checkUnchanged(state, this.#files, this.#options)
+    return state
+  }
+
+  async #beginNew(): Promise<ImportState> {
+    const { mode = 'create', key } = this.#command
+    const signal = this.#signal
+    if (mode !== 'create') {
+      const table = await this.#openExisting()
+      const [first, ...more] = key ?? []
+      const { id } =
+        first === undefined
+          ? await table.upload({ signal })
+          : await table
+              .mergeInsert(first, ...more)
+              .whenMatchedUpdateAll()
+              .whenNotMatchedInsertAll()
+              .upload({ signal })
+      return this.#save(this.#name, id)
+    }
+    if (await this.#exists(this.#name)) {
+      throw new SheafError(ErrorCode.TableAlreadyExists, `the table ${quote(this.#name)} exists`, {
+        hint: 'pass --mode append or --mode upsert, or another name in --table',
+      })
+    }
+    const { types, vector } = this.#command
+    const given = givenFields(types, vector)
+    const paths = this.#files.map(({ path }) => path)
+    const read = async (path: string) =>
+      (
+        await this.#open(
+          path,
+          { fields: given },
+          this.#refuse(() => {}),
+        )
+      ).pieces
+    const schema = await schemaOfSources(paths, read, given)
+    // The table has another name until it is complete, so that no reader finds it without its rows.
+    const target = `${this.#name}__import_${systemClock.uuid().slice(0, 8)}`
+    await this.#save(target, null)
+    const table = await this.#root.createTable(target, [], { schema, signal })
+    return this.#save(target, (await table.upload({ signal })).id)
+  }
+
+  async #openExisting(): Promise<Table> {
+    try {
+      return await this.#root.openTable(this.#name, { signal: this.#signal })
+    } catch (error) {
+      if (!(error instanceof SheafError && error.code === ErrorCode.TableNotFound)) throw error
+      throw new SheafError(error.code, error.message, { hint: 'pass --mode create to make the table' })
+    }
+  }
+
+  async #exists(name: string): Promise<boolean> {
+    try {
+      await this.#root.operations.tableExists({ id: parseId(name) }, { signal: this.#signal })
+      return true
+    } catch (error) {
+      if (error instanceof SheafError && error.code === ErrorCode.TableNotFound) return false
+      throw error
+    }
+  }
+
+  async #save(target: string, upload: string | null): Promise<ImportState> {
+    const state = { target, upload, options: this.#options, sources: this.#files }
+    try {
+      await this.#state.write(state)
+    } catch (error) {
+      if (upload !== null) {
+        console.error(`an interruption cannot be continued: ${(error as Error).message}`)
+      }
+    }
+    return { format: 1, ...state }
+  }
+
+  /** Send the parts that are missing, and commit all parts. Returns the result, or null if there is no row. */
+  async #upload({ target, upload: id }: ImportState): Promise<Reply<'completeTableUpload'> | null> {
+    const { operations } = this.#root
+    const signal = this.#signal
+    const place = (await this.#exists(target)) ? target : this.#name
+    const request = { id: parseId(place), upload_id: id! }
+    const described = await operations.describeTableUpload(request, { signal }).catch(error => {
+      // The import was interrupted after its commit, which has the same result again.
+      if (error instanceof SheafError && error.code === ErrorCode.InvalidInput) return null
+      throw error
+    })
+    if (described === null) return operations.completeTableUpload(request, { signal })
+    const present = new Map(described.parts.map(part => [part.part, part.num_rows]))
+    const resumed = described.parts.length
+    if (resumed > 0) {
+      const rows = showCounted(described.num_rows, 'row')
+      console.error(`continuing an interrupted import: ${rows} in ${showCounted(resumed, 'part')} are there`)
+    }
+    const table = await this.#root.openTable(place, { signal })
+    const names: string[] = []
+    const sending = new Set<Promise<void>>()
+    let failure: { readonly error: unknown } | undefined
+    try {
+      for await (const part of cutParts(this.#batches(await table.schema({ signal })), this.#partBytes)) {
+        names.push(part.name)
+        if (present.has(part.name)) {
+          checkPart(part, present.get(part.name)!)
+          continue
+        }
+        const sent = this.#send(request, part)
+          .catch(error => {
+            failure ??= { error }
+          })
+          .finally(() => sending.delete(sent))
+        sending.add(sent)
+        if (sending.size >= sentAtOnce) await Promise.race(sending)
+        if (failure !== undefined) break
+      }
+    } finally {
+      await Promise.all(sending)
+    }
+    if (failure !== undefined) throw failure.error
+    if (names.length > 0) return operations.completeTableUpload({ ...request, parts: names }, { signal })
+    await operations.abortTableUpload(request, { signal })
+    return null
+  }
+
+  async #send(
+    request: { readonly id: readonly string[]; readonly upload_id: string },
+    part: Part,
+  ): Promise<void> {
+    const rows = new ArrowRows(part.schema, part.batches)
+    await this.#root.operations.insertIntoTable({ ...request, upload_part_id: part.name }, rows, {
+      signal: this.#signal,
+    })
+  }
+
+  /** Yield the rows of all sources. `columns`: the columns of the table. */
+  async *#batches(columns: Schema): AsyncGenerator<Batch> {
+    const { mode = 'create', types, vector } = this.#command
+    const formats = new Set<FormatName>()
+    let upserted: Schema | undefined
+    let isFirst = true
+    let done = 0
+    for (const { path, size } of this.#files) {
+      const onBadRow = this.#refuse(bad => this.#rejects.add(path, bad))
+      // The columns of a new table come from the first rows, whose texts must be read as when the types were inferred.
+      const target = mode === 'create' && isFirst ? { fields: givenFields(types, vector) } : columns
+      const { pieces, format } = await this.#open(path, target, onBadRow, bytes => {
+        this.#progress.bytes += bytes
+      })
+      formats.add(format)
+      const counted = this.#counted(pieces, first => {
+        isFirst = false
+        if (mode === 'upsert') upserted ??= columnsOf(first, columns)
+      })
+      const schemaOf = () => upserted ?? columns
+      yield* convertRows(counted, { path, schemaOf, needsAll: mode === 'upsert', onBadRow })
+      // Formats that read at positions do not count bytes.
+      done += size
+      this.#progress.bytes = done
+    }
+    this.#checkCsvOptions(formats)
+  }
+
+  /** Yield the pieces, show the progress, and wait for the file of bad rows. `onFirst` is called with the first row. */
+  async *#counted(
+    pieces: AsyncIterable<SourcePiece>,
+    onFirst: (row: Row | ArrowBatch) => void,
+  ): AsyncGenerator<SourcePiece> {
+    let isFirst = true
+    for await (const piece of pieces) {
+      const row = 'lines' in piece ? piece.rows[0] : piece
+      this.#progress.rows += 'lines' in piece ? piece.rows.length : piece.numRows
+      if (isFirst && row !== undefined) {
+        onFirst(row)
+        isFirst = false
+      }
+      yield piece
+      this.#progress.show()
+      await this.#rejects.drain()
+    }
+  }
+
+  async #open(
+    path: string,
+    target: Schema,
+    onBadRow: (bad: RefusedRow) => void,
+    onBytes: (bytes: number) => void = () => {},
+  ) {
+    const { format: given, delimiter, columns, nulls } = this.#command
+    const source = await openSource(path, onBytes, this.#signal)
+    const format = given ?? formatOf(source)
+    const options = { target, delimiter, columns, nulls, onBadRow, signal: this.#signal }
+    return { format, pieces: readSource(source, format, options) }
+  }
+
+  /** Return a function for bad rows: it throws their error, or calls `skip` if they are left out. */
+  #refuse(skip: (bad: RefusedRow) => void): (bad: RefusedRow) => void {
+    if (this.#command.badRows === 'skip') return skip
+    return bad => {
+      throw withWayOut(bad.error)
+    }
+  }
+
+  #checkCsvOptions(formats: ReadonlySet<FormatName>): void {
+    if (formats.has('csv')) return
+    const stray = (['delimiter', 'columns', 'nulls'] as const).find(
+      option => this.#command[option] !== undefined,
+    )
+    if (stray !== undefined) throw new Misuse(`--${stray} needs the format csv, but no source has it`)
+  }
+
+  /** Give a new table its name, delete the state, and print what was done. */
+  async #publish({ target }: ImportState, result: Reply<'completeTableUpload'> | null): Promise<void> {
+    if (target !== this.#name && (await this.#exists(target))) {
+      await this.#root.renameTable(target, this.#name, { signal: this.#signal })
+    }
+    await this.#state.remove()
+    const { count, errors } = this.#rejects
+    if (count > 0) {
+      const { rejects } = this.#command
+      console.error(
+        `${showCounted(count, 'bad row')} left out${rejects === undefined ? ':' : `; see ${rejects}`}`,
+      )
+      if (rejects === undefined) for (const error of errors) console.error(`  ${error}`)
+      if (rejects === undefined && count > errors.length) console.error('  … pass --rejects to get all')
+    }
+    const { num_inserted_rows: inserted = 0, num_updated_rows: updated = 0, version } = result ?? {}
+    const what = this.#command.mode === 'upsert' ? `, ${showCount(updated)} updated` : ''
+    const where = version === undefined ? '' : `, version ${version}`
+    console.log(`${showCounted(inserted, 'row')} imported${what}: table ${this.#name}${where}`)
+  }
+}
+
+/** Codes of errors after which an upload cannot be continued. */
+const gone: ReadonlySet<ErrorCode> = new Set([
+  ErrorCode.TransactionNotFound,
+  ErrorCode.TableNotFound,
+  ErrorCode.InvalidTableState,
+])
+
+/** Wait for the deletion of something that may already be gone. */
+async function unlessGone(deleting: Promise<unknown>): Promise<void> {
+  await deleting.catch(error => {
+    if (!(error instanceof SheafError && (gone.has(error.code) || lasting.has(error.code)))) throw error
+  })
+}
+
+/** Throw `InvalidInput` if a part has other rows than when it was sent. */
+function checkPart({ name, rows }: Part, sent: number): void {
+  if (rows === sent) return
+  throw invalidInput(`${name} has ${rows} rows, but ${sent} rows were sent for it`, {
+    hint: 'the sources or the program have changed; run the command again, which starts again',
+  })
+}
+
+/** Return the columns of a table that a row has. */
+function columnsOf(row: Row | ArrowBatch, columns: Schema): Schema {
+  return { ...columns, fields: columns.fields.filter(({ name }) => Object.hasOwn(row, name)) }
+}
+
+/** Return the error of a bad row with the options that help. */
+function withWayOut({ code, message, hint = '', cause }: SheafError): SheafError {
+  const [, column] = /^the type was inferred.*types: \{ "((?:[^"\\]|\\.)*)"/.exec(hint) ?? []
+  const own = column === undefined ? hint : `the type was inferred: pass --types "${column}:string"`
+  const ways = [own, 'pass --bad-rows skip to leave bad rows out'].filter(way => way !== '')
+  return new SheafError(code, message, { hint: ways.join('; or '), cause })
+}

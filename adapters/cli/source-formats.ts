@@ -1,0 +1,202 @@
+/** The formats that `import` reads. To add a format, add its name to `format-names.ts`, and an entry to `sourceFormats`. */
+import { isUtf8 } from 'node:buffer'
+import type { Schema } from '../../src/arrow/types.js'
+import { invalidInput, quote } from '../../src/errors.js'
+import type { ArrowBatch } from '../../src/index.js'
+import { LocalFile } from '../../src/storage/local-file.js'
+import type { NumberedRows, OnBadRow } from '../files/numbered-rows.js'
+import { readArrow } from '../files/read-arrow.js'
+import { csvPieces } from '../files/read-csv.js'
+import { jsonLinePieces } from '../files/read-json-lines.js'
+import { ReaderTypes } from '../files/reader-types.js'
+import { NamedChunks, unpack } from '../files/source.js'
+import { type FormatName, formatNames } from './format-names.js'
+
+/** Rows of a source, with the numbers of their lines, or a record batch of a format that has types. */
+export type SourcePiece = NumberedRows | ArrowBatch
+
+/** What `import` says about the reading of a source. */
+export interface SourceOptions {
+  /** Types of columns of the table. Formats without types read their texts as these types. */
+  readonly target: Schema
+  readonly delimiter?: string | undefined
+  readonly columns?: readonly string[] | undefined
+  readonly nulls?: readonly string[] | undefined
+  readonly onBadRow?: OnBadRow
+  readonly signal: AbortSignal
+}
+
+/** A source, and the beginning of its content. */
+export interface OpenedSource {
+  readonly path: string
+  /** Whether the file is compressed by gzip. */
+  readonly isPacked: boolean
+  /** The first bytes, decompressed. The whole content if it is shorter. */
+  readonly head: Uint8Array
+  /** The whole content, decompressed. */
+  readonly content: NamedChunks
+}
+
+interface SourceFormat {
+  /** Endings of the names of files, with which a directory is searched. */
+  readonly endings: readonly string[]
+  /** Whether a file with this beginning has the format. The first format of the table that matches counts. */
+  readonly matches: (head: Uint8Array) => boolean
+  readonly read: (source: OpenedSource, options: SourceOptions) => AsyncIterable<SourcePiece>
+}
+
+const sourceFormats: Readonly<Record<FormatName, SourceFormat>> = {
+  arrow: {
+    endings: ['arrow', 'arrows', 'feather', 'ipc'],
+    // The magic text of a file, or the continuation marker of a stream.
+    matches: head => startsWith(head, 'ARROW1') || startsWith(head, '\xff\xff\xff\xff'),
+    read: ({ path, isPacked, content }, { signal }) => readArrow(isPacked ? content : path, { signal }),
+  },
+  jsonl: {
+    endings: ['jsonl', 'ndjson'],
+    matches: head => isJsonObject(firstLine(head)),
+    read: ({ content }, { target, onBadRow, signal }) =>
+      jsonLinePieces(content, { signal }, typesOf(target), onBadRow),
+  },
+  csv: {
+    endings: ['csv', 'tsv', 'txt'],
+    matches: head => isText(head),
+    read: ({ head, content }, { target, delimiter, columns, nulls = [], onBadRow, signal }) =>
+      csvPieces(
+        content,
+        { delimiter: delimiter ?? delimiterOf(firstLine(head)), columns, nulls: ['', ...nulls], signal },
+        typesOf(target),
+        onBadRow,
+      ),
+  },
+}
+
+/** Return whether a file of a directory is a source, by the ending of its name. */
+export function hasKnownEnding(name: string): boolean {
+  const ending = /\.([^.]+?)(?:\.gz)?$/i.exec(name)?.[1]?.toLowerCase()
+  return Object.values(sourceFormats).some(({ endings }) => endings.includes(ending ?? ''))
+}
+
+/** Bytes that determine the format of a file, if it has so many. */
+const headBytes = 64 * 1024
+
+/**
+ * Open a source. `onBytes` is called with the number of bytes of the file that were read, while `content` is read.
+ * Nothing stays open until the content is read.
+ */
+export async function openSource(
+  path: string,
+  onBytes: (bytes: number) => void,
+  signal: AbortSignal,
+): Promise<OpenedSource> {
+  const isPacked = startsWith(await firstBytes(fileBytes(path, signal), 2), '\x1f\x8b')
+  const content = () => {
+    const bytes = fileBytes(path, signal, onBytes)
+    return isPacked ? unpack(bytes, path) : bytes
+  }
+  const raw = fileBytes(path, signal)
+  const head = await firstBytes(isPacked ? unpack(raw, path) : raw, headBytes)
+  return { path, isPacked, head, content: new NamedChunks(path, { [Symbol.asyncIterator]: content }) }
+}
+
+/** Return the name of the format that a source has. Throws `InvalidInput` if its content has no known format. */
+export function formatOf({ path, head }: OpenedSource): FormatName {
+  const found = formatNames.find(name => sourceFormats[name].matches(head))
+  if (found !== undefined && !(found === 'csv' && firstLine(head).startsWith('['))) return found
+  throw invalidInput(`the content of ${quote(path)} has no known format`, { hint: hintFor(head) })
+}
+
+/** Read the rows of a source. */
+export function readSource(
+  source: OpenedSource,
+  format: FormatName,
+  options: SourceOptions,
+): AsyncIterable<SourcePiece> {
+  return sourceFormats[format].read(source, options)
+}
+
+function hintFor(head: Uint8Array): string {
+  if (startsWith(head, '\xff\xfe') || startsWith(head, '\xfe\xff')) return 'it is UTF-16: convert it to UTF-8'
+  if (startsWith(head, 'PK')) return 'it is a zip archive: unpack it'
+  if (startsWith(head, '\x28\xb5\x2f\xfd')) return 'it is compressed by Zstandard: unpack it'
+  if (firstLine(head).startsWith('[')) {
+    return "it is a JSON array: write one object per line, for example with jq -c '.[]', or pass --format csv"
+  }
+  return `known formats are ${formatNames.join(', ')}, also gzipped; pass --format if the file has one of them`
+}
+
+async function* fileBytes(
+  path: string,
+  signal: AbortSignal,
+  onBytes?: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
+  const file = await LocalFile.open(path)
+  try {
+    for await (const chunk of file.chunks(signal)) {
+      yield chunk
+      onBytes?.(chunk.length)
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+async function firstBytes(chunks: AsyncIterable<Uint8Array>, count: number): Promise<Uint8Array> {
+  const found: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of chunks) {
+    found.push(chunk)
+    bytes += chunk.length
+    if (bytes >= count) break
+  }
+  return Buffer.concat(found).subarray(0, count)
+}
+
+function typesOf(target: Schema): ReaderTypes {
+  const types = new ReaderTypes('import', () => ({}))
+  types.readAs(target)
+  return types
+}
+
+/** `text`: the bytes as characters of Latin-1. */
+function startsWith(bytes: Uint8Array, text: string): boolean {
+  return Buffer.from(bytes.subarray(0, text.length)).toString('latin1') === text
+}
+
+/** Return the first line that is not blank, without a byte order mark. It may be cut at the end of `head`. */
+function firstLine(head: Uint8Array): string {
+  const text = Buffer.from(head)
+    .toString('utf8')
+    .replace(/^\ufeff/, '')
+  return /\S[^\r\n]*/.exec(text)?.[0] ?? ''
+}
+
+function isJsonObject(line: string): boolean {
+  if (!line.startsWith('{')) return false
+  try {
+    JSON.parse(line)
+    return true
+  } catch {
+    // A first line that is damaged or cut begins like an object.
+    return /^\{\s*("|$)/.test(line)
+  }
+}
+
+/** Return whether the beginning of a file is UTF-8 without control characters. A character may be cut at the end. */
+function isText(head: Uint8Array): boolean {
+  if (head.includes(0)) return false
+  for (let cut = 0; cut < 4; cut++) if (isUtf8(head.subarray(0, head.length - cut))) return true
+  return false
+}
+
+const delimiters = [',', '\t', ';', '|'] as const
+
+/**
+ * Return the delimiter of CSV from its first line: the delimiter that occurs most often outside of quotes, a comma if
+ * there is none.
+ */
+export function delimiterOf(line: string): string {
+  const bare = line.replace(/"(?:[^"]|"")*"?/g, '')
+  const counts = delimiters.map(delimiter => bare.split(delimiter).length - 1)
+  return delimiters[counts.indexOf(Math.max(...counts))]!
+}
