@@ -43,6 +43,44 @@ describe('readArguments', () => {
       expect(problemOf(args)).not.toContain('secret')
   })
 
+  test('import takes several sources, and the last operand is the root', () => {
+    expect(
+      readArguments(['import', 'a.csv', 'b.csv', 'data', '--types', 'zip:string,n:decimal(10, 2)']),
+    ).toEqual({
+      kind: 'import',
+      source: ['a.csv', 'b.csv'],
+      directory: 'data',
+      types: { zip: 'string', n: 'decimal(10, 2)' },
+    })
+    expect(readArguments(['import', 'a', 'r', '--vector', 'v:3', '--vector', 'w:4'])).toMatchObject({
+      vector: { v: 'vector(3)', w: 'vector(4)' },
+    })
+    expect(readArguments(['export', 'r', 't', 'f.tsv', '--delimiter', 'tab'])).toMatchObject({
+      delimiter: '\t',
+    })
+  })
+
+  test('--version is the version of a table for commands that read a table', () => {
+    expect(readArguments(['query', 'data', 't', '--version', '3'])).toEqual({
+      kind: 'query',
+      directory: 'data',
+      table: 't',
+      version: 3,
+    })
+    expect(readArguments(['serve', '--version'])).toEqual({ kind: 'version' })
+  })
+
+  test('a list is split at commas that are outside of quotes and parentheses', () => {
+    expect(readArguments(['query', 'r', 't', '--select', 'a, coalesce(b, 0) AS b,"c,d"'])).toMatchObject({
+      select: ['a', 'coalesce(b, 0) AS b', '"c,d"'],
+    })
+  })
+
+  test('no message shows a secret', () => {
+    const result = readArguments(['query', 'r', 't', '--token', ' '])
+    expect(result).toEqual({ kind: 'misuse', problem: '--token must be a text that is not empty' })
+  })
+
   test('help and version win over everything else', () => {
     expect(readArguments(['--help'])).toEqual({ kind: 'help' })
     expect(readArguments(['serve', '--version', 'a', 'b'])).toEqual({ kind: 'version' })
@@ -74,6 +112,18 @@ describe('readArguments', () => {
     [['serve', 'data', '--grant', 'acme='], '--grant must be name=database'],
     [['serve', 'data', '--grant', 'acme=a,,b'], '--grant must be name=database'],
     [['serve', 'data', '--context-prefix', 'x-a-,,'], '--context-prefix must be texts'],
+    [['import'], 'import needs a source'],
+    [['import', 'a.csv'], 'import needs a directory'],
+    [['query', 'data'], 'query needs a table'],
+    [['diff', 'data', 't', '1'], 'diff needs a to'],
+    [['query', 'data', 't', 'u'], 'unexpected argument "u"'],
+    [['query', 'data', 't', '--version', '0'], '--version must be an integer > 0, got "0"'],
+    [['query', 'data', 't', '--offset=-1'], '--offset must be an integer >= 0'],
+    [['query', 'data', 't', '--select', 'a,,b'], '--select must be texts'],
+    [['query', 'data', 't', '--format', 'xml'], '--format must be table, json, csv or arrow, got "xml"'],
+    [['import', 'a', 'r', '--types', 'zip'], '--types must be column:type'],
+    [['import', 'a', 'r', '--vector', 'v:x'], '--vector must be column:dimension'],
+    [['import', 'a', 'r', '--delimiter', ';;'], '--delimiter must be one character, or tab'],
     [['serve', 'data', '--read-only', '--no-read-only'], '--read-only and --no-read-only exclude each other'],
   ])('%j makes no sense', (args, problem) => {
     expect(readArguments(args)).toEqual({ kind: 'misuse', problem: expect.stringContaining(problem) })

@@ -1,9 +1,10 @@
 /** `sheaf import`: in this process, and as a program that is killed. */
-import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -13,7 +14,7 @@ import { progressText } from '../../../adapters/cli/import-progress.js'
 import { delimiterOf } from '../../../adapters/cli/source-formats.js'
 import { readCsv, writeArrow } from '../../../adapters/files/public.js'
 import { connectHttp } from '../../../adapters/http/client.js'
-import { connect, ErrorCode, type Row, type Table } from '../../../src/index.js'
+import { connect, ErrorCode, type Namespace, type Row, type Table } from '../../../src/index.js'
 import { temporaryRoots } from '../../support/roots.js'
 import { shipped } from '../built.js'
 
@@ -108,8 +109,8 @@ describe('an import', () => {
         return { text: mark + lines.join(lineEnd) + lineEnd, partBytes }
       })
     await fc.assert(
-      fc.asyncProperty(file, async ({ text, partBytes }) => {
-        const source = join(filesIn({ 't.csv': text }), 't.csv')
+      fc.asyncProperty(file, async ({ text: content, partBytes }) => {
+        const source = join(filesIn({ 't.csv': content }), 't.csv')
         const root = freshRoot()
         await importing(source, root, '--part-size', String(partBytes))
         await using ns = await connect(root, { int64: 'bigint' })
@@ -259,8 +260,32 @@ async function served(root: string): Promise<Served> {
   return { url: line.replace('listening on ', ''), requests }
 }
 
-function insertsIn({ requests }: Served): number {
+function insertsIn({ requests }: Pick<Served, 'requests'>): number {
   return requests.filter(({ path, status }) => /\/insert/.test(path) && status === 200).length
+}
+
+/** The number of parts that were sent between the start of a process and its commit, the `count`th commit. */
+async function insertsUntilCommit(server: Served, ns: Namespace, count: number): Promise<number> {
+  const isCommit = ({ path }: { readonly path: string }) => path.endsWith('multipart_write/complete')
+  // The log arrives after the answers: each call gives it time.
+  while (server.requests.filter(isCommit).length < count) await ns.tableNames()
+  const commit = server.requests.findIndex(
+    (request, i) => isCommit(request) && server.requests.slice(0, i).filter(isCommit).length === count - 1,
+  )
+  const begin = server.requests.findLastIndex(
+    ({ path }, i) =>
+      i < commit && path.endsWith(count === 1 ? 'multipart_write/describe' : 'multipart_write/create'),
+  )
+  return insertsIn({ requests: server.requests.slice(begin, commit) })
+}
+
+/** Run the program, while this process goes on reading the log of the server. */
+async function run(args: readonly string[]): Promise<{ status: number; stdout: string; stderr: string }> {
+  const child = spawn(process.execPath, [program, ...args])
+  children.push(child)
+  const [out, errors] = [text(child.stdout), text(child.stderr)]
+  const [status] = (await once(child, 'exit')) as [number]
+  return { status, stdout: await out, stderr: await errors }
 }
 
 const rows = 20_000
@@ -292,23 +317,21 @@ describe('an import that is killed', () => {
     await using ns = connectHttp(server.url)
     expect(await ns.tableNames()).not.toContain('big')
     expect(statesIn(directory)).toHaveLength(1)
-    const before = insertsIn(server)
-    const again = spawnSync(process.execPath, [program, ...args], { encoding: 'utf8' })
+    const again = await run(args)
     expect(again).toMatchObject({ status: 0, stdout: '20,000 rows imported: table big, version 2\n' })
     const [, there] = /continuing an interrupted import: [\d,]+ rows in (\d+) parts are there/.exec(
       again.stderr,
     )!
     expect(Number(there)).toBeGreaterThanOrEqual(5)
+    const sentAfterKill = await insertsUntilCommit(server, ns, 1)
     const table = await ns.openTable('big')
     const answer = await table
       .query()
       .select({ n: 'count(*)', m: 'count(DISTINCT id)', s: 'sum(id)' })
       .toArray()
     expect(answer).toEqual([{ n: rows, m: rows, s: (rows * (rows - 1)) / 2 }])
-    const parts = insertsIn(server) - before + Number(there)
-    const fresh = spawnSync(process.execPath, [program, ...args, '--table', 'other'], { encoding: 'utf8' })
-    expect(fresh.status).toBe(0)
-    expect(insertsIn(server) - before - (parts - Number(there))).toBe(parts)
+    expect(await run([...args, '--table', 'other'])).toMatchObject({ status: 0 })
+    expect(sentAfterKill + Number(there)).toBe(await insertsUntilCommit(server, ns, 2))
     expect(statesIn(directory)).toEqual([])
     expect((await ns.tableNames()).filter(name => name.includes('import'))).toEqual([])
   })
@@ -318,15 +341,15 @@ describe('an import that is killed', () => {
     const source = join(directory, 'big.csv')
     const server = await served(freshRoot())
     const args = await killed(source, server)
-    const run = (...more: string[]) =>
-      spawnSync(process.execPath, [program, ...args, ...more], { encoding: 'utf8' })
-    expect(run('--bad-rows', 'skip').stderr).toMatch(/the interrupted import had other options: .*--restart/)
+    expect((await run([...args, '--bad-rows', 'skip'])).stderr).toMatch(
+      /the interrupted import had other options: .*--restart/,
+    )
     utimesSync(source, 1, 1)
-    expect(run()).toMatchObject({
+    expect(await run(args)).toMatchObject({
       status: 1,
       stderr: expect.stringMatching(/big\.csv" has changed since the interrupted import began .*--restart/),
     })
-    expect(run('--restart')).toMatchObject({ status: 0, stderr: '' })
+    expect(await run([...args, '--restart'])).toMatchObject({ status: 0, stderr: '' })
     await using ns = connectHttp(server.url)
     expect(await ns.tableNames()).toEqual(['big'])
   })
