@@ -106,12 +106,15 @@ export function* decodeLz4Frame(frame: Uint8Array, length: number, at: number): 
  */
 export function decodeLz4Block(block: Uint8Array, length: number, at: number): Uint8Array {
   if (length > block.length * maxRatio) {
-    throw invalidInput(`broken lz4 block: its ${block.length} bytes cannot decode to ${length} bytes (byte ${at})`)
+    throw invalidInput(
+      `broken lz4 block: its ${block.length} bytes cannot decode to ${length} bytes (byte ${at})`,
+    )
   }
   const out = new Uint8Array(length)
   const end = decodeBlock(block, out, 0, 0)
   if (end === length) return out
-  const what = end < 0 ? 'a sequence reaches outside' : `it decodes to ${end} bytes, but ${length} were announced`
+  const what =
+    end < 0 ? 'a sequence reaches outside' : `it decodes to ${end} bytes, but ${length} were announced`
   throw invalidInput(`broken lz4 block: ${what} (byte ${at})`)
 }
 
