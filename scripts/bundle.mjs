@@ -112,6 +112,8 @@ function chunksOf(input) {
     const visitLater = ids => {
       for (const id of ids) {
         for (const late of graph.getModuleInfo(id)?.dynamicallyImportedIds ?? []) {
+          // The program is an entry, not a lazy module: a chunk of lazy code must not contain it, because it would run.
+          if (input.program !== undefined && late === resolve(input.program)) continue
           visit(late, 'later', groups.later, graph)
         }
       }

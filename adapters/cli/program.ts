@@ -7,10 +7,15 @@ import { SheafError } from '../../src/errors.js'
 import { type Command, readArguments } from './arguments.js'
 import { isCommand } from './commands.js'
 import { compactDirectory } from './compact.js'
+// No command is loaded lazily: the chunk of all lazy code, which the library also loads, would import this program.
+import { showDiff } from './diff.js'
 import { checkDirectory } from './doctor.js'
+import { exportTable } from './export.js'
+import { importSources } from './import.js'
 import { inspectDirectory } from './inspect.js'
 import { Misuse } from './misuse.js'
 import { moveLogOf } from './move-log.js'
+import { queryTable, showHead } from './query.js'
 import { serveDirectory } from './serve.js'
 import { Stopped } from './stopping.js'
 import { usage, usageLineOf, usageOf } from './usage.js'
@@ -41,17 +46,16 @@ async function run(command: Command): Promise<void> {
       return workOnDirectory(command)
     case 'doctor':
       return checkDirectory(command)
-    // Loaded on demand, because no other command reads or writes files of rows.
     case 'query':
-      return (await import('./query.js')).queryTable(command)
+      return queryTable(command)
     case 'head':
-      return (await import('./query.js')).showHead(command)
+      return showHead(command)
     case 'diff':
-      return (await import('./diff.js')).showDiff(command)
+      return showDiff(command)
     case 'import':
-      return (await import('./import.js')).importSources(command)
+      return importSources(command)
     case 'export':
-      return (await import('./export.js')).exportTable(command)
+      return exportTable(command)
   }
 }
 
@@ -87,5 +91,4 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 // After SIGHUP the terminal is gone. A message for it must not end the server before it has answered.
 process.stderr.on('error', () => {})
 
-// Not awaited: a command loads chunks that import this module, which would wait for each other.
-run(command).catch(fail)
+await run(command).catch(fail)
