@@ -14,7 +14,7 @@ import type { LeafRows } from './leaf-reader.js'
 import type { LeafPlan, ListPlan, ReadPlan } from './read-plan.js'
 
 /** By number of the leaf: its rows. */
-export type Leaves = ReadonlyMap<number, LeafRows>
+type Leaves = ReadonlyMap<number, LeafRows>
 
 /** Assemble the column of a plan. Throws InvalidInput if the levels of its leaves contradict each other. */
 export function assembleColumn(plan: ReadPlan, leaves: Leaves): Column {
@@ -86,6 +86,8 @@ function spread(values: Column, length: number, validity: Uint8Array, nullCount:
 
 function listColumn(plan: ListPlan, leaves: Leaves): Column {
   const { entries, repetition, definition } = leaves.get(plan.leaf.leaf)!
+  if (definition === null && repetition !== null && plan.leaf.repeated === plan.repeated + 1)
+    return filledLists(plan, repetition, leaves)
   const rows = rowsOf(plan, leaves)
   const offsets = new Int32Array(rows.length + 1)
   const elementLevel = plan.child.parentLevel
@@ -103,9 +105,24 @@ function listColumn(plan: ListPlan, leaves: Leaves): Column {
     if (repeats <= elementRepeated && defined >= elementLevel) elements++
   }
   offsets[rows.length] = elements
-  const child = checkLength(assembleColumn(plan.child, leaves), elements, plan)
-  const { type } = plan.field
+  return listOf(plan, rows, offsets, leaves)
+}
+
+/** Assemble innermost lists without nulls. No list is empty, so each entry is an element. */
+function filledLists(plan: ListPlan, repetition: Uint8Array, leaves: Leaves): Column {
+  const entries = repetition.length
+  let length = 0
+  for (let i = 0; i < entries; i++) if (repetition[i]! <= plan.repeated) length++
+  const offsets = new Int32Array(length + 1)
+  for (let i = 0, row = 0; row < length; i++) if (repetition[i]! <= plan.repeated) offsets[row++] = i
+  offsets[length] = entries
+  return listOf(plan, { length, validity: null, nullCount: 0 }, offsets, leaves)
+}
+
+function listOf(plan: ListPlan, rows: Rows, offsets: Int32Array, leaves: Leaves): Column {
   const { length, validity, nullCount } = rows
+  const child = checkLength(assembleColumn(plan.child, leaves), offsets[length]!, plan)
+  const { type } = plan.field
   const list = { type, length, nullCount, validity, values: null, dictionary: null }
   if (type.kind !== 'fixed_size_list') return { ...list, offsets, children: [child] }
   return { ...list, offsets: null, children: [evenChild(plan, type.size, rows, { offsets, child })] }

@@ -63,7 +63,7 @@ interface Piece {
 }
 
 /** What a reader reads: the chunk of a leaf. */
-export interface LeafChunk {
+interface LeafChunk {
   readonly file: RangeFile
   readonly plan: LeafPlan
   readonly chunk: ColumnChunk

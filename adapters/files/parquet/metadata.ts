@@ -17,7 +17,7 @@ export const physicalTypes = [
 export type PhysicalType = (typeof physicalTypes)[number]
 
 /** The meaning of stored values. */
-export type Annotation =
+type Annotation =
   | { readonly kind: 'none' | 'text' | 'date' | 'float16' | 'interval' | 'null' | 'list' | 'map' }
   | { readonly kind: 'int'; readonly bits: 8 | 16 | 32 | 64; readonly signed: boolean }
   | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number }
@@ -83,7 +83,7 @@ export interface FileMetadata {
 }
 
 /** Read a whole struct. Throws InvalidInput if the bytes end before the struct. */
-export function readStruct(bytes: Uint8Array, at: number): ThriftStruct {
+function readStruct(bytes: Uint8Array, at: number): ThriftStruct {
   try {
     return readThrift(bytes, at).struct
   } catch (error) {

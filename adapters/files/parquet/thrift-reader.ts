@@ -4,7 +4,7 @@
  */
 import { brokenParquet } from './fault.js'
 
-export type ThriftValue = number | boolean | Uint8Array | readonly ThriftValue[] | ThriftStruct
+type ThriftValue = number | boolean | Uint8Array | readonly ThriftValue[] | ThriftStruct
 
 /** Maximum depth of structs and lists. Parquet needs 7. */
 const maxDepth = 24

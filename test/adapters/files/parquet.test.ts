@@ -116,7 +116,7 @@ describe('writeParquet and readParquet', () => {
           )
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 150 },
     )
   })
 })
@@ -408,7 +408,7 @@ describe('a damaged file', () => {
       () => null,
       (thrown: unknown) => thrown,
     )
-    expect(performance.now() - started).toBeLessThan(5000)
+    expect(performance.now() - started).toBeLessThan(20_000)
     return error
   }
 
