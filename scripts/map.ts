@@ -41,7 +41,7 @@ const lines: readonly (readonly string[])[] = [
   ['table'],
   ['catalog', 'manifest', 'jobs'],
   ['commit', 'indexes', 'sql'],
-  ['protocol', 'arrow', 'kernels', 'storage'],
+  ['protocol', 'lance', 'arrow', 'kernels', 'storage'],
   ['lazy-import', 'require-package', 'errors', 'primitives'],
 ]
 
