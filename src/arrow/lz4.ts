@@ -104,7 +104,7 @@ export function* decodeLz4Frame(frame: Uint8Array, length: number, at: number): 
  * caller, for messages.
  * @throws InvalidInput if the block is broken, or if its result has another length.
  */
-export function decodeLz4Block(block: Uint8Array, length: number, at: number): Uint8Array {
+export function decodeLz4Block(block: Uint8Array, length: number, at = 0): Uint8Array {
   if (length > block.length * maxRatio) {
     throw invalidInput(
       `broken lz4 block: its ${block.length} bytes cannot decode to ${length} bytes (byte ${at})`,

@@ -1,0 +1,101 @@
+/** Reads columns of Lance files 2.1 and 2.2, in which each leaf of a nested column has values and levels. */
+import type { Column } from '../arrow/column.js'
+import { invalidInput } from '../errors.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { assembleColumn, type LeafRows, leafRows } from './assemble-column.js'
+import type { ColumnMetadata, PageMetadata } from './column-metadata.js'
+import { type ColumnNode, columnTree, type Leaf, leavesOf, rowsPerRow } from './column-tree.js'
+import { newerEncoding, readPageLayout } from './encoding.js'
+import { concatLevels, type Levels, listDepth, unifyLevels } from './levels.js'
+import type { ByteRange, PagePiece } from './page.js'
+import { MessageReader } from './protobuf.js'
+import { readPage } from './read-page.js'
+import type { LanceField } from './schema.js'
+
+/** What a column needs of its file. */
+export interface ColumnSource {
+  readonly pacer: Pacer
+  /** Return the metadata of the column of a field. */
+  metadataOf(fieldId: number): Promise<ColumnMetadata>
+  /** Read ranges of the file. */
+  read(ranges: readonly ByteRange[]): Promise<Uint8Array[]>
+}
+
+/** Read rows `from` to before `to` of a column. */
+export async function readLeveledColumn(
+  field: LanceField,
+  from: number,
+  to: number,
+  source: ColumnSource,
+): Promise<Column> {
+  const root = columnTree(field)
+  const leaves = await Promise.all(leavesOf(root).map(leaf => readLeaf(leaf, from, to, source)))
+  const rowsOf = new Map<ColumnNode, LeafRows>(leaves.map(rows => [rows.leaf.node, rows]))
+  const column = assembleColumn(root, rowsOf)
+  if (column.length !== to - from) {
+    throw invalidInput(`the pages have ${column.length} rows, expected ${to - from}`)
+  }
+  return column
+}
+
+async function readLeaf(leaf: Leaf, from: number, to: number, source: ColumnSource): Promise<LeafRows> {
+  const { pages } = await source.metadataOf(leaf.node.field.id)
+  const factor = rowsPerRow(leaf)
+  const start = from * factor
+  const end = to * factor
+  const reads: Promise<PagePiece>[] = []
+  let first = 0
+  for (const page of pages) {
+    const next = first + page.rows
+    if (next > start && first < end) {
+      reads.push(readRows(leaf, page, Math.max(start - first, 0), Math.min(end, next) - first, source))
+    }
+    first = next
+  }
+  if (first < end) throw invalidInput(`the pages of a column have ${first} rows, but the file has more`)
+  const pieces = await Promise.all(reads)
+  const levels = pieces.map(piece => unifyLevels(piece, piece.layers, leaf.lists))
+  return leafRows(
+    leaf,
+    pieces.map(piece => piece.block),
+    concatLevels(levels),
+  )
+}
+
+async function readRows(
+  leaf: Leaf,
+  page: PageMetadata,
+  from: number,
+  to: number,
+  source: ColumnSource,
+): Promise<PagePiece> {
+  if (page.encodingType !== 'lance.encodings21.PageLayout')
+    throw newerEncoding(`description ${page.encodingType}`)
+  const layout = readPageLayout(new MessageReader(page.encoding))
+  const { rows, buffers } = page
+  const { type } = leaf.node
+  const { pacer } = source
+  const piece = await readPage(
+    layout,
+    { rows, buffers, type, pacer, read: ranges => source.read(ranges) },
+    from,
+    to,
+  )
+  checkRows(piece, to - from)
+  if (pacer.due()) await pacer.pause()
+  return piece
+}
+
+/** Throw InvalidInput if the levels of a page do not have the expected number of rows. */
+function checkRows(piece: PagePiece, rows: number): void {
+  const found = countRows(piece, listDepth(piece.layers))
+  if (found !== rows) throw invalidInput(`a page has levels of ${found} rows, expected ${rows}`)
+}
+
+function countRows({ rep, entries }: Levels, depth: number): number {
+  if (rep === null) return entries
+  if (entries > 0 && rep[0] !== depth) throw invalidInput('the first item of a page does not begin a row')
+  let rows = 0
+  for (let i = 0; i < entries; i++) if (rep[i] === depth) rows++
+  return rows
+}
