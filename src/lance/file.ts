@@ -12,6 +12,7 @@ import type { ByteRange } from './page.js'
 import { MessageReader } from './protobuf.js'
 import { type LanceBytes, readRanges } from './range-reader.js'
 import { readLeveledColumn } from './read-leveled-column.js'
+import { readPlainColumn } from './read-plain-column.js'
 import { arrowField, type LanceField, type LanceSchema, readLanceSchema } from './schema.js'
 
 /** A version of the file format. */
@@ -133,7 +134,8 @@ export class LanceFile {
       const { type } = arrowField(field)
       if (from === to) return emptyColumn(type)
       const pacer = new Pacer(signal)
-      return readLeveledColumn(field, from, to, {
+      const read = this.version === '2.0' ? readPlainColumn : readLeveledColumn
+      return read(field, from, to, {
         pacer,
         metadataOf: id => this.#metadataOf(id, columnOf(id), signal),
         read: ranges => readRanges(this.#source, ranges, signal),

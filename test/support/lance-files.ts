@@ -48,5 +48,11 @@ export function readColumns(file: LanceFile, from = 0, to = file.rows): Promise<
 
 /** Return the values of a column in a form that can be compared. */
 export function comparable(column: Column): unknown[] {
-  return columnValues(column, { int64: 'bigint', vectors: 'array' })
+  return columnValues(column, { int64: 'bigint', vectors: 'array' }).map(plain)
+}
+
+/** Replace bytes by text, because the comparison of long arrays is slow. */
+function plain(value: unknown): unknown {
+  if (value instanceof Uint8Array) return `bytes ${Buffer.from(value).toString('base64')}`
+  return Array.isArray(value) ? value.map(plain) : value
 }
