@@ -2,10 +2,11 @@
  * Builds columns from the bodies of IPC messages. The input is untrusted. This module checks lengths, null counts,
  * offsets, dictionary indices and text once, in time linear in the body. So code that reads a column needs no checks.
  */
-import { isAscii, isUtf8 } from 'node:buffer'
+
 import { invalidInput, quote, type SheafError } from '../errors.js'
 import { bitmapBytes, countBits } from './bits.js'
 import type { Budget } from './budget.js'
+import { invalidUtf8Row } from './check-utf8.js'
 import { type Column, isValid, type Values } from './column.js'
 import { decompress } from './decompress.js'
 import type { BodyHeader } from './ipc-message.js'
@@ -283,21 +284,8 @@ class Assembler {
   }
 
   #checkUtf8(path: string, column: Column): void {
-    const bytes = column.values as Uint8Array
-    const offsets = column.offsets!
-    if (isAscii(bytes)) return
-    const allValid = isUtf8(bytes)
-    for (let i = 0; i < column.length; i++) {
-      const start = offsets[i]!
-      const end = offsets[i + 1]!
-      if (start === end) continue
-      // If all bytes of the column together are valid UTF-8, a value is valid unless it starts or ends inside a
-      // character.
-      const isSound = allValid
-        ? (bytes[start]! & 0xc0) !== 0x80 && (end === bytes.length || (bytes[end]! & 0xc0) !== 0x80)
-        : isUtf8(bytes.subarray(start, end))
-      if (!isSound && isValid(column, i)) throw this.#fault(path, `has invalid UTF-8 in row ${i}`)
-    }
+    const row = invalidUtf8Row(column)
+    if (row !== -1) throw this.#fault(path, `has invalid UTF-8 in row ${row}`)
   }
 
   #nextNode(field: WireField): { length: number; nulls: number } {

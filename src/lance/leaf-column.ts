@@ -1,5 +1,6 @@
 /** Makes Arrow columns of decoded values. */
 import { countBits } from '../arrow/bits.js'
+import { invalidUtf8Row } from '../arrow/check-utf8.js'
 import type { Column, Values } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
 import { cellBytes, hasCells, viewCells } from '../arrow/layout.js'
@@ -40,7 +41,10 @@ function blockColumn(type: DataType, block: Block, slots: Slots): Column {
   const flat = { ...rows, offsets: null, children: [] }
   if (type.kind === 'utf8' || type.kind === 'binary') {
     if (block.kind !== 'variable') throw misfit(type, block)
-    return { ...rows, values: block.bytes, offsets: block.offsets, children: [] }
+    const column = { ...rows, values: block.bytes, offsets: block.offsets, children: [] }
+    const row = type.kind === 'utf8' ? invalidUtf8Row(column) : -1
+    if (row !== -1) throw invalidInput(`row ${row} is not valid UTF-8`)
+    return column
   }
   if (type.kind === 'fixed_size_list') {
     if (block.kind !== 'list' || block.size !== type.size) throw misfit(type, block)

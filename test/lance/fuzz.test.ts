@@ -14,8 +14,8 @@ const files = readdirSync(folder)
   .map(name => ({ name, bytes: new Uint8Array(readFileSync(join(folder, name))) }))
 
 /** Number of damaged files. */
-const budget = Number(process.env.SHEAF_LANCE_FUZZ ?? 2000)
-const seed = Number(process.env.SHEAF_LANCE_FUZZ_SEED ?? 1)
+const budget = process.env.SHEAF_SEED === undefined ? 2000 : 20_000
+const seed = Number(process.env.SHEAF_SEED ?? 1)
 
 /** Return a function that returns random integers below a limit (mulberry32). */
 function randomOf(start: number): (limit: number) => number {
