@@ -11,7 +11,7 @@ export interface FixedBlock {
 }
 
 /** Values that differ in length. The first offset is 0. */
-export interface VariableBlock {
+interface VariableBlock {
   readonly kind: 'variable'
   readonly count: number
   readonly offsets: Int32Array
@@ -19,7 +19,7 @@ export interface VariableBlock {
 }
 
 /** Lists of `size` items. */
-export interface ListBlock {
+interface ListBlock {
   readonly kind: 'list'
   readonly count: number
   readonly size: number
@@ -29,14 +29,14 @@ export interface ListBlock {
 }
 
 /** Values of several children. */
-export interface StructBlock {
+interface StructBlock {
   readonly kind: 'struct'
   readonly count: number
   readonly children: readonly Block[]
 }
 
 /** Indices into items. All indices are within the items. */
-export interface DictionaryBlock {
+interface DictionaryBlock {
   readonly kind: 'dictionary'
   readonly count: number
   readonly indices: Int32Array
@@ -44,7 +44,7 @@ export interface DictionaryBlock {
 }
 
 /** Only nulls. */
-export interface NullBlock {
+interface NullBlock {
   readonly kind: 'null'
   readonly count: number
 }

@@ -230,12 +230,7 @@ class Texts implements ChunkValues {
       bytes.length += last - first
     } else {
       bytes.reserve(8 * (last - first) + 8)
-      let to = bytes.length
-      for (let i = 0; i < count; i++) {
-        to = this.#decoder.decode(buffer, starts[i]!, starts[i + 1]!, bytes.bytes, to)
-        this.#offsets[at + i + 1] = to
-      }
-      bytes.length = to
+      this.#decoder.decode(buffer, starts, bytes, this.#offsets, at + 1)
     }
     this.#count += count
   }

@@ -126,14 +126,10 @@ function decodeVariable(bytes: Uint8Array, count: number): Block {
 export function decodeFsst(decoder: FsstDecoder, offsets: Int32Array, bytes: Uint8Array): Block {
   const count = offsets.length - 1
   if (!decoder.isOn) return { kind: 'variable', count, offsets, bytes }
-  const out = new Uint8Array(8 * offsets[count]! + 8)
-  const outOffsets = new Int32Array(count + 1)
-  let at = 0
-  for (let i = 0; i < count; i++) {
-    at = decoder.decode(bytes, offsets[i]!, offsets[i + 1]!, out, at)
-    outOffsets[i + 1] = at
-  }
-  return { kind: 'variable', count, offsets: outOffsets, bytes: out.slice(0, at) }
+  const out = { bytes: new Uint8Array(8 * offsets[count]! + 8), length: 0 }
+  const ends = new Int32Array(count + 1)
+  decoder.decode(bytes, offsets, out, ends, 1)
+  return { kind: 'variable', count, offsets: ends, bytes: out.bytes.slice(0, out.length) }
 }
 
 /** Decode runs: the length of the values as 8 bytes, the values, and the lengths of the runs. */

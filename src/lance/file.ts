@@ -16,7 +16,7 @@ import { readPlainColumn } from './read-plain-column.js'
 import { arrowField, type LanceField, type LanceSchema, readLanceSchema } from './schema.js'
 
 /** A version of the file format. */
-export type LanceFileVersion = '2.0' | '2.1' | '2.2'
+type LanceFileVersion = '2.0' | '2.1' | '2.2'
 
 /** Bytes at the end of a file that are read first. */
 const tailBytes = 64 * 1024

@@ -7,11 +7,19 @@ import { invalidInput } from '../errors.js'
 const magic = 0x46535354
 const escapeCode = 255
 
+/** Bytes of decoded values, of which `length` are used. */
+interface DecodedBytes {
+  readonly bytes: Uint8Array
+  length: number
+}
+
 /** Decodes values that were compressed with one symbol table. */
 export class FsstDecoder {
   /** Whether values are compressed. Short columns have a table, but their values are stored as they are. */
   readonly isOn: boolean
-  readonly #symbols = new Uint8Array(256 * 8)
+  /** By symbol: its first 4 and its last 4 bytes as little-endian integers. */
+  readonly #low = new Uint32Array(256)
+  readonly #high = new Uint32Array(256)
   readonly #lengths = new Uint8Array(256)
 
   /**
@@ -25,7 +33,10 @@ export class FsstDecoder {
       throw invalidInput(`a table of FSST symbols of ${table.length} bytes is damaged`)
     }
     this.isOn = (table[3]! & 1) === 1
-    this.#symbols.set(table.subarray(8, 8 + 8 * count))
+    for (let i = 0; i < count; i++) {
+      this.#low[i] = view.getUint32(8 + 8 * i, true)
+      this.#high[i] = view.getUint32(12 + 8 * i, true)
+    }
     this.#lengths.set(table.subarray(8 + 8 * count, 8 + 9 * count))
     for (let i = 0; i < count; i++) {
       const length = this.#lengths[i]!
@@ -34,36 +45,35 @@ export class FsstDecoder {
   }
 
   /**
-   * Decode `source` from `start` to `end` into `out` at `at`. `out` has at least `8 * (end - start) + 8` bytes from `at`
-   * on. Returns the end of the output.
+   * Decode the values of `source` that lie between `offsets`, and append them to `out`. Writes the end of each value to
+   * `ends` from `at` on. `out.bytes` has room for 8 bytes per byte of the values, and 8 more.
    */
-  decode(source: Uint8Array, start: number, end: number, out: Uint8Array, at: number): number {
-    const symbols = this.#symbols
+  decode(source: Uint8Array, offsets: Int32Array, out: DecodedBytes, ends: Int32Array, at: number): void {
+    const low = this.#low
+    const high = this.#high
     const lengths = this.#lengths
-    let to = at
-    for (let i = start; i < end; i++) {
-      const code = source[i]!
-      if (code === escapeCode) {
-        if (++i >= end) throw invalidInput('a text that was compressed with FSST is cut off')
-        out[to++] = source[i]!
-        continue
+    const { bytes } = out
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    const count = offsets.length - 1
+    let to = out.length
+    for (let value = 0, i = offsets[0]!; value < count; value++) {
+      const end = offsets[value + 1]!
+      while (i < end) {
+        const code = source[i++]!
+        if (code === escapeCode) {
+          if (i >= end) throw invalidInput('a text that was compressed with FSST is cut off')
+          bytes[to++] = source[i++]!
+          continue
+        }
+        const length = lengths[code]!
+        if (length === 0) throw invalidInput(`a text refers to the FSST symbol ${code}, which does not exist`)
+        // Always write 4 or 8 bytes, because a loop of `length` steps is slower. The next symbol overwrites the surplus.
+        view.setUint32(to, low[code]!, true)
+        if (length > 4) view.setUint32(to + 4, high[code]!, true)
+        to += length
       }
-      const length = lengths[code]!
-      if (length === 0) throw invalidInput(`a text refers to the FSST symbol ${code}, which does not exist`)
-      const from = code << 3
-      // Always copy 8 bytes, because a loop of `length` steps is slower. The next symbol overwrites the surplus.
-      out[to] = symbols[from]!
-      out[to + 1] = symbols[from + 1]!
-      out[to + 2] = symbols[from + 2]!
-      out[to + 3] = symbols[from + 3]!
-      if (length > 4) {
-        out[to + 4] = symbols[from + 4]!
-        out[to + 5] = symbols[from + 5]!
-        out[to + 6] = symbols[from + 6]!
-        out[to + 7] = symbols[from + 7]!
-      }
-      to += length
+      ends[at + value] = to
     }
-    return to
+    out.length = to
   }
 }

@@ -28,7 +28,7 @@ export interface PlainRows {
 }
 
 /** The lists of a page. */
-export interface PlainLists {
+interface PlainLists {
   /** By list: the end of its items within the items of the page. */
   readonly ends: Float64Array
   /** By list: 1 if it is not null. */

@@ -102,7 +102,7 @@ function flatTypes(): LanceCase {
     'flat',
     all,
     60,
-    types.map(([name, type, make], i) => [field(name, type), make, [0, 3, 7][i % 3]] as const),
+    types.map(([name, type, make], i) => [field(name, type), make, [0, 3, 7][i % 3]!] as const),
   )
 }
 
