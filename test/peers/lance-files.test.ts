@@ -2,11 +2,15 @@
 
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Batch } from '../../src/arrow/column.js'
 import { concatBatches } from '../../src/arrow/concat.js'
 import { decodeIpc } from '../../src/arrow/decode-ipc.js'
 import { concatChunks, encodeIpcFile } from '../../src/arrow/encode-ipc.js'
+import { rowsToBatch } from '../../src/arrow/rows.js'
+import type { DataType } from '../../src/arrow/types.js'
+import { cellValue } from '../support/arrow-generators.js'
 import { lanceCases } from '../support/lance-cases.js'
 import { comparable, dataFiles, openFile, readColumns } from '../support/lance-files.js'
 import { temporaryRoots } from '../support/roots.js'
@@ -75,6 +79,50 @@ async function compare(lancedb: Lancedb, { name, version, batch }: Case): Promis
   }
 }
 
+const types: readonly DataType[] = [
+  { kind: 'bool' },
+  { kind: 'int', bits: 8, signed: true },
+  { kind: 'int', bits: 32, signed: true },
+  { kind: 'int', bits: 64, signed: false },
+  { kind: 'float', bits: 64 },
+  { kind: 'utf8', large: false },
+  { kind: 'binary', large: true },
+]
+
+/** Types that versions 2.1 and 2.2 can both store. */
+const randomType: fc.Arbitrary<DataType> = fc.letrec<{ type: DataType; list: DataType; struct: DataType }>(
+  tie => ({
+    type: fc.oneof(
+      { maxDepth: 3, depthSize: 'small' },
+      { weight: 3, arbitrary: fc.constantFrom(...types) },
+      tie('list'),
+      tie('struct'),
+    ),
+    list: tie('type').map(type => ({
+      kind: 'list',
+      large: false,
+      child: { name: 'item', type, nullable: true },
+    })),
+    struct: fc.array(tie('type'), { minLength: 1, maxLength: 3 }).map(children => ({
+      kind: 'struct',
+      children: children.map((type, i) => ({ name: `c${i}`, type, nullable: true })),
+    })),
+  }),
+).type
+
+/** Tables of up to 600 rows. Few different rows repeat, so that runs and dictionaries occur. */
+const randomBatch: fc.Arbitrary<Batch> = fc
+  .array(randomType, { minLength: 1, maxLength: 3 })
+  .chain(columns => {
+    const fields = columns.map((type, i) => ({ name: `f${i}`, type, nullable: true }))
+    const row = fc.record(
+      Object.fromEntries(fields.map(({ name, type }) => [name, fc.option(cellValue(type), { freq: 4 })])),
+    )
+    return fc
+      .tuple(fc.array(row, { minLength: 1, maxLength: 30 }), fc.integer({ min: 1, max: 20 }))
+      .map(([rows, times]) => rowsToBatch(Array.from({ length: times }, () => rows).flat(), { fields }))
+  })
+
 const cases = lanceCases().flatMap(({ name, versions, batch }) =>
   versions.map(version => ({ name, version, batch })),
 )
@@ -82,5 +130,12 @@ const cases = lanceCases().flatMap(({ name, versions, batch }) =>
 describe.each(releases)('LanceDB $release', ({ lancedb }) => {
   test.each(cases)('$name, file version $version', async of => {
     await compare(lancedb, of)
+  })
+
+  test.each(['2.1', '2.2'])('random tables, file version %s', { timeout: 120_000 }, async version => {
+    await fc.assert(
+      fc.asyncProperty(randomBatch, batch => compare(lancedb, { name: 'random', version, batch })),
+      { numRuns: process.env.SHEAF_SEED === undefined ? 30 : 300 },
+    )
   })
 })
