@@ -11,6 +11,9 @@ const maxBytes = 2 ** 31 - 1
 /** Maximum ratio of content to buffer in LZ4. */
 const maxLz4Ratio = 255
 
+/** Maximum ratio of content to buffer in ZSTD: a block of 4 bytes has at most 128 KiB. */
+const maxZstdRatio = 32_768
+
 const zstdMagic = 0xfd2fb528
 
 /** Return the content of a buffer. Throws InvalidInput if the buffer is damaged. */
@@ -39,6 +42,8 @@ function decompressZstd(bytes: Uint8Array): Uint8Array {
       hint: "rewrite the table with a newer version of LanceDB's optimize",
     })
   }
-  if (length > maxBytes) throw invalidInput(`a buffer in ZSTD has a content of ${length} bytes`)
+  if (length > maxBytes || length > bytes.length * maxZstdRatio) {
+    throw invalidInput(`a buffer in ZSTD of ${bytes.length} bytes cannot contain ${length} bytes`)
+  }
   return runAtOnce(decodeZstdFrame(bytes.subarray(8), length, 8))
 }
