@@ -136,6 +136,16 @@ export class MessageReader {
     while (packed.#at < packed.#bytes.length) counts.push(this.#safe(packed.#varint()))
   }
 
+  /** Add the signed 32-bit numbers of a repeated field, packed or not, to a list. */
+  int32sInto(numbers: number[]): void {
+    if (!this.isBytes) {
+      numbers.push(this.int32())
+      return
+    }
+    const packed = new MessageReader(this.bytes(), this.#depth + 1)
+    while (packed.#at < packed.#bytes.length) numbers.push(Number(BigInt.asIntN(32, packed.#varint())))
+  }
+
   #safe(value: bigint): number {
     if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw this.#invalid(`${value} is above 2^53 - 1`)
     return Number(value)
