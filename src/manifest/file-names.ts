@@ -4,7 +4,7 @@
  * may belong to a commit that is not in the log yet (STORAGE S7).
  */
 import type { Change } from './change.js'
-import type { Layout } from './layout.js'
+import { type Layout, own } from './layout.js'
 import { filesOfIndexChanges, filesOfSegments } from './table-index.js'
 
 /** By folder of a table: the extension of its file names. */
@@ -82,7 +82,7 @@ export function* referencesOfLayout({ fragments, indexes }: Layout): Generator<s
   for (const { ids, files, dead } of fragments) {
     if ('file' in ids) yield filePath('rows', ids.file)
     else if ('slot' in ids) yield ids.slot
-    for (const each of files) yield 'file' in each ? filePath('data', each.file) : each.slot
-    for (const part of dead.parts) yield 'file' in part ? filePath('rows', part.file) : part.slot
+    for (const each of files.map(own)) yield 'file' in each ? filePath('data', each.file) : each.slot
+    for (const part of dead.parts.map(own)) yield 'file' in part ? filePath('rows', part.file) : part.slot
   }
 }

@@ -32,6 +32,7 @@ import {
   type RowIds,
   type RunsPlace,
   type ShortLine,
+  own,
   sameFragment,
 } from './layout.js'
 import { featuresOfIndexes, indexFeatures, type TableIndex } from './table-index.js'
@@ -405,7 +406,7 @@ function plainFragment({ id, rows, ids, files, dead, zones }: Fragment, columns:
 function plainIds(ids: RowIds) {
   if ('row0' in ids) return { row0: ids.row0 }
   const { least, greatest, ascending } = ids
-  return { ...plainRuns(ids), least, greatest, ...(ascending !== undefined && { ascending }) }
+  return { ...plainRuns(own(ids)), least, greatest, ...(ascending !== undefined && { ascending }) }
 }
 
 function plainFile(data: DataFile) {
@@ -413,13 +414,14 @@ function plainFile(data: DataFile) {
     const { file, bytes, crc, fields } = data
     return { file, bytes, crc, fields }
   }
-  const { slot, blob, bytes, schema, fields } = data
+  const { slot, blob, bytes, schema, fields } = own(data)
   return { slot, blob, bytes, schema, fields }
 }
 
 function plainRuns(runs: RunsPlace) {
   if ('file' in runs) return { file: runs.file, bytes: runs.bytes, crc: runs.crc }
-  return { slot: runs.slot, blob: runs.blob }
+  const { slot, blob } = own(runs)
+  return { slot, blob }
 }
 
 function isFragment(value: unknown): value is Fragment {

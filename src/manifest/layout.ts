@@ -3,6 +3,9 @@
  * table's changes only.
  */
 import { assert } from '../errors.js'
+import type { LanceDeletions } from '../lance/manifest.js'
+import type { LanceField } from '../lance/schema.js'
+import type { RunSequence } from '../primitives/run-sequence.js'
 import {
   type AddedColumns,
   type AddedFile,
@@ -37,13 +40,46 @@ export interface InlineFile {
   readonly fields: readonly number[]
 }
 
-export type DataFile = StoredFile | InlineFile
+/** Columns in a data file of a Lance table. Sheaf reads such files and never writes them. */
+export interface LanceColumns {
+  /** The path of the file, relative to the folder of the table. */
+  readonly lance: string
+  /** The size of the file; 0 if it is not recorded. */
+  readonly bytes: number
+  /** The ids of the columns of the table that the file has. */
+  readonly fields: readonly number[]
+  /** The columns of the table, by their ids. */
+  readonly fieldsById: ReadonlyMap<number, LanceField>
+  /** The columns of the file, by the ids of fields and of nested fields. */
+  readonly columns: ReadonlyMap<number, number>
+}
 
-/** The address of a set of numbers: a file of the table's `rows` folder, or a blob of a slot. */
-export type RunsPlace = StoredRuns | { readonly slot: number; readonly blob: number }
+/** Columns in a file that Sheaf wrote. */
+export type OwnFile = StoredFile | InlineFile
+
+export type DataFile = OwnFile | LanceColumns
+
+/** A file with the deleted rows of a fragment of a Lance table. `lance`: its path, relative to the folder of the table. */
+export interface LanceRuns {
+  readonly lance: string
+  readonly deletions: LanceDeletions
+  /** The number of rows of the fragment. */
+  readonly rows: number
+}
+
+/** The address of a set of numbers that Sheaf wrote: a file of the table's `rows` folder, or a blob of a slot. */
+export type OwnRuns = StoredRuns | { readonly slot: number; readonly blob: number }
+
+/** The address of a set of numbers. */
+export type RunsPlace = OwnRuns | LanceRuns
+
+/** Row ids in memory. Only for fragments of Lance tables. */
+export interface KnownIds extends IdBounds {
+  readonly sequence: RunSequence
+}
 
 /** The row ids of a fragment, in row order. */
-export type RowIds = ConsecutiveIds | (RunsPlace & IdBounds)
+export type RowIds = ConsecutiveIds | (OwnRuns & IdBounds) | KnownIds
 
 /** A range of rows of a table that were written or compacted together, with their files and deletions. */
 export interface Fragment {
@@ -424,18 +460,27 @@ export function sameFragment(a: Fragment, b: Fragment): boolean {
 }
 
 function sameFile(a: DataFile, b: DataFile): boolean {
-  if ('file' in a) return 'file' in b && a.file === b.file
-  return 'slot' in b && a.slot === b.slot && a.blob === b.blob
+  return fileKey(a) === fileKey(b)
 }
 
 /** Return a key for the address of a set of numbers. It is unique in the root. */
 export function runsKey(address: RunsPlace): string {
+  if ('lance' in address) return address.lance
   return 'file' in address ? address.file : `slot ${address.slot}, blob ${address.blob}`
 }
 
 /** Return a key for a file or blob with columns. It is unique in the root. */
 export function fileKey(file: DataFile): string {
+  if ('lance' in file) return file.lance
   return 'file' in file ? file.file : `${file.slot}/${file.blob}`
+}
+
+/** Return a file or an address as one of Sheaf's. For code that never reads Lance tables. */
+export function own<F extends DataFile | RunsPlace | RowIds>(
+  place: F,
+): Exclude<F, LanceColumns | LanceRuns | KnownIds> {
+  assert(!('lance' in place || 'sequence' in place), 'only queries read Lance tables')
+  return place as Exclude<F, LanceColumns | LanceRuns | KnownIds>
 }
 
 /** Return the key (`fileKey`) of the file that has a column of a fragment. Returns '' if no file has the column. */

@@ -119,7 +119,7 @@ function filesOf(fragment: Fragment, fields: readonly NamedField[]): FileRange['
   }
   const files: FileRange['files'][number][] = []
   for (const [file, named] of columns) {
-    if ('slot' in file) return null
+    if (!('file' in file)) return null
     files.push({ path: filePath('data', file.file), columns: Object.fromEntries(named) })
   }
   return files

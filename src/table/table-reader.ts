@@ -27,6 +27,7 @@ import {
   type DataFile,
   type Fragment,
   type InlineFile,
+  type LanceColumns,
   type Layout,
   liveRows,
   type RunsPlace,
@@ -52,6 +53,8 @@ import { bytesToRead, readColumn, readFooter } from './data-file.js'
 import { fileOf } from './file-of.js'
 import { type InlineRows, inlineRows, NoIndex } from './inline-keys.js'
 import { inlineZone } from './inline-zones.js'
+import { lanceKey, lanceParts, readLanceColumn } from './lance-columns.js'
+import { readLanceDeletions } from './lance-deletions.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
 import { RowFetcher, type StoredColumn } from './row-fetcher.js'
 import { readRun } from './run-reader.js'
@@ -368,7 +371,7 @@ export class TableReader {
    */
   stretches(part: Part, field: TableField, signal?: AbortSignal): MaybePromise<StretchZones | null> {
     const file = fileOf(part.fragment, field)
-    if (file === undefined || 'slot' in file || !hasZones(field.type)) return null
+    if (file === undefined || !('file' in file) || !hasZones(field.type)) return null
     return whenResolved(this.#arrived(this.#footer(file), signal), ({ batches }) => {
       const zones = batches[part.batch]?.columns[file.fields.indexOf(field.id)]?.zones ?? null
       return zones === null || part.rows === 0
@@ -388,8 +391,11 @@ export class TableReader {
   column(part: Part, field: TableField, signal?: AbortSignal): MaybePromise<LoadedColumn> {
     const file = fileOf(part.fragment, field)
     if (file === undefined) return loadedColumn(nullColumn(field.type, part.rows))
-    const load: Load<LoadedColumn> = claim =>
-      'slot' in file ? this.#inlineColumn(file, field) : this.#storedColumn(file, part, field, claim)
+    const load: Load<LoadedColumn> = claim => {
+      if ('slot' in file) return this.#inlineColumn(file, field)
+      if ('lance' in file) return this.#lanceRows(file, part, field, 0, part.rows, claim)
+      return this.#storedColumn(file, part, field, claim)
+    }
     return this.#loaded(this.#keyOf(file, part, field), file, field, load, signal)
   }
 
@@ -436,7 +442,15 @@ export class TableReader {
     signal: AbortSignal | undefined,
   ): Task<RunOfColumn> {
     const file = fileOf(part.fragment, field)
-    if (file !== undefined && !('slot' in file)) {
+    if (file !== undefined && 'lance' in file) {
+      const key = this.#keyOf(file, part, field)
+      if (this.storedBytes(part, [field]) > smallBytes && !this.#source.columns.has(key)) {
+        const load: Load<LoadedColumn> = claim => this.#lanceRows(file, part, field, from, to, claim)
+        const { column } = yield* wait(this.#loaded(`${key}/${from}-${to}`, file, field, load, signal))
+        return { column, from }
+      }
+    }
+    if (file !== undefined && 'file' in file) {
       const key = this.#keyOf(file, part, field)
       const layout = yield* wait(this.#arrived(this.#footer(file), signal))
       const range = layout.batches[part.batch]?.columns[file.fields.indexOf(field.id)]
@@ -569,7 +583,7 @@ export class TableReader {
       return {
         file,
         key: this.#keyOf(file, part, field),
-        path: 'slot' in file ? null : this.#path(file.file),
+        path: 'file' in file ? this.#path(file.file) : null,
       }
     })
   }
@@ -602,7 +616,7 @@ export class TableReader {
     for (const field of fields) {
       const file = fileOf(fragment, field)
       if (file === undefined) continue
-      const footer = 'slot' in file ? undefined : this.#source.footers.peek(this.#path(file.file))
+      const footer = 'file' in file ? this.#source.footers.peek(this.#path(file.file)) : undefined
       const range = footer?.batches[batch]?.columns[file.fields.indexOf(field.id)]
       bytes +=
         range === undefined ? ((file.bytes / file.fields.length) * rows) / fragment.rows : bytesToRead(range)
@@ -616,6 +630,10 @@ export class TableReader {
     for (const field of fields) {
       const file = fileOf(part.fragment, field)
       if (file === undefined || 'slot' in file) continue
+      if ('lance' in file) {
+        bytes += this.storedBytes(part, [field])
+        continue
+      }
       const range = this.#source.footers.peek(this.#path(file.file))?.batches[part.batch]?.columns[
         file.fields.indexOf(field.id)
       ]
@@ -686,7 +704,7 @@ export class TableReader {
    */
   async readChecksums(part: Part, most: number): Promise<void> {
     for (const file of part.fragment.files) {
-      if ('slot' in file) continue
+      if (!('file' in file)) continue
       const layout = await this.#footer(file)
       for (const range of layout.batches[part.batch]?.columns ?? [])
         await this.#source.checksums.load(this.#path(file.file), layout, range, most)
@@ -747,6 +765,7 @@ export class TableReader {
   /** Return the row ids of a fragment, in the order of the rows. Includes deleted rows. */
   rowIds(fragment: Fragment, signal?: AbortSignal): MaybePromise<RunSequence> {
     const { ids, rows } = fragment
+    if ('sequence' in ids) return ids.sequence
     if ('row0' in ids) {
       let range = this.#ranges.get(fragment)
       if (range === undefined) {
@@ -819,6 +838,8 @@ export class TableReader {
     decodeInline: DecodeRuns<R>,
     count?: number,
   ): MaybePromise<R> {
+    if ('lance' in address)
+      return readLanceDeletions(this.#source, this.#location, address) as MaybePromise<R & NumberRuns>
     if ('file' in address) return readStoredRuns(this.#source, this.#location, address, decode, count)
     const key = runsKey(address)
     const load = async () =>
@@ -832,6 +853,7 @@ export class TableReader {
     if (known !== undefined && !(known instanceof Promise)) return known
     const [file] = fragment.files
     if (file === undefined || 'slot' in file) return listed(fragment, [fragment.rows])
+    if ('lance' in file) return listed(fragment, lanceParts(fragment.rows))
     const footer = this.#source.footers.peek(this.#path(file.file))
     return footer === undefined ? null : listed(fragment, rowsOfBatches(footer))
   }
@@ -839,6 +861,7 @@ export class TableReader {
   async #listParts(fragment: Fragment): Promise<readonly Part[]> {
     const [file] = fragment.files
     if (file === undefined || 'slot' in file) return listed(fragment, [fragment.rows])
+    if ('lance' in file) return listed(fragment, lanceParts(fragment.rows))
     return listed(fragment, rowsOfBatches(await this.#footer(file)))
   }
 
@@ -852,17 +875,32 @@ export class TableReader {
 
   #keyOf(file: DataFile, part: Part, field: Pick<TableField, 'id'>): string {
     if ('slot' in file) return keyOfInline(file, field)
+    if ('lance' in file) return `${this.#location}/${file.lance}/${part.batch}/${lanceKey(file, field.id)}`
     return `${this.#location}/${file.file}/${part.batch}/${field.id}`
   }
 
   /** Return the key of the blob that contains columns: a data file, or the slot of inline rows. */
   #blobKey(file: DataFile): string {
+    if ('lance' in file) return `${this.#location}/${file.lance}`
     return 'slot' in file ? slotKey(file.slot) : this.#path(file.file)
   }
 
   /** Return the key of the blob that contains a set of row numbers: a file, or a slot. */
   #blobKeyOfRuns(address: RunsPlace): string {
+    if ('lance' in address) return `${this.#location}/${address.lance}`
     return 'file' in address ? `${this.#location}/${filePath('rows', address.file)}` : slotKey(address.slot)
+  }
+
+  /** Read rows `from` to `to - 1` of a part's column from a data file of Lance. */
+  #lanceRows(
+    file: LanceColumns,
+    { first }: Part,
+    field: TableField,
+    from: number,
+    to: number,
+    claim: Claim,
+  ): Promise<LoadedColumn> {
+    return readLanceColumn(this.#source, this.#location, file, field, { from: first + from, to: first + to, claim })
   }
 
   #path(file: string): string {

@@ -10,6 +10,7 @@ import type { TextSegment } from '../indexes/text/segment.js'
 import type { VectorIndexSegment } from '../indexes/vector/segment.js'
 import type { StoredList } from '../indexes/vector/stored-list.js'
 import type { VectorSegment } from '../kernels/vector-segment.js'
+import type { LanceFile } from '../lance/file.js'
 import type { Bitset } from '../primitives/bitset.js'
 import type { Memory, Partition, PassingKeeper } from '../primitives/memory.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
@@ -46,6 +47,8 @@ export interface TableSource {
   /** Vectors that were converted to a format of the kernels. */
   readonly vectors: PassingKeeper<VectorSegment>
   readonly footers: Partition<FileLayout>
+  /** Opened data files of Lance tables. */
+  readonly lanceFiles: Partition<LanceFile>
   /** Row ids of fragments, and deletion vectors. */
   readonly runs: Partition<RunSequence>
   /**
@@ -87,6 +90,7 @@ export function createTableSource(
     checksums: new ChecksumPages(store, memory),
     vectors: memory.partition('vectors', 'data', segment => segment.byteLength),
     footers: memory.partition('footers', 'places', footerBytes),
+    lanceFiles: memory.partition('lance-files', 'places', () => lanceFileBytes),
     runs: memory.partition(
       'runs',
       'places',
@@ -112,6 +116,9 @@ export function createTableSource(
 export function passingBy(source: TableSource): TableSource {
   return { ...source, columns: source.columns.passing(), vectors: source.vectors.passing() }
 }
+
+/** Estimated memory of an opened file of Lance in bytes. Most of it are the last bytes of the file. */
+const lanceFileBytes = 72 * 1024
 
 /**
  * Estimate the memory of a footer in bytes. The constants were measured. They are the bytes of the objects for a field,

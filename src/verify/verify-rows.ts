@@ -4,7 +4,7 @@
 
 import { slotKey } from '../commit/blob-log.js'
 import { corrupted } from '../errors.js'
-import { type Fragment, type Layout, type RunsPlace, runsKey } from '../manifest/layout.js'
+import { type Fragment, type Layout, own, type RunsPlace, runsKey } from '../manifest/layout.js'
 import { Bitset } from '../primitives/bitset.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
@@ -165,7 +165,7 @@ export class TableRows {
     for (const part of await this.#partsOf(reader, fragment)) {
       for (const field of reader.schema.fields) {
         const file = fragment.files.findLast(({ fields }) => fields.includes(field.id))
-        if (file === undefined || 'file' in file) continue
+        if (file === undefined || !('slot' in file)) continue
         const { column } = await reader.column(part, field, this.#pacer.signal)
         if (column.length === part.rows) continue
         throw new Fault(
@@ -177,7 +177,8 @@ export class TableRows {
   }
 
   async #verifyIds(reader: TableReader, fragment: Fragment): Promise<void> {
-    const { ids, rows } = fragment
+    const { rows } = fragment
+    const ids = own(fragment.ids)
     if ('row0' in ids || rows === 0 || this.#damaged.has(runsKey(ids))) return
     await this.#runsAt(ids, async () => {
       const runs = await reader.rowIds(fragment, this.#pacer.signal)
@@ -243,8 +244,9 @@ export class TableRows {
   }
 
   /** Check the files with the row ids and the deletion vector of a fragment. Each file is read only once. */
-  async #verifyRuns({ ids, dead }: Fragment): Promise<void> {
+  async #verifyRuns({ ids: known, dead }: Fragment): Promise<void> {
     const { findings, store } = this.#verifying
+    const ids = own(known)
     for (const place of 'row0' in ids ? dead.parts : [ids, ...dead.parts]) {
       if (!('file' in place) || this.#runs.has(place.file)) continue
       this.#runs.add(place.file)
@@ -265,7 +267,7 @@ export class TableRows {
     try {
       return await read()
     } catch (error) {
-      const path = 'file' in place ? `${this.#location}/rows/${place.file}.runs` : slotKey(place.slot)
+      const path = 'file' in place ? `${this.#location}/rows/${place.file}.runs` : slotKey(own(place).slot)
       throw new Fault(path, damageOf(error))
     }
   }

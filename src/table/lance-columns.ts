@@ -1,0 +1,111 @@
+/** Reads columns from data files of Lance tables. */
+import type { Column } from '../arrow/column.js'
+import type { DataType } from '../arrow/types.js'
+import { invalidInput, quote } from '../errors.js'
+import { VectorSegment } from '../kernels/vector-segment.js'
+import type { LanceFile } from '../lance/file.js'
+import { lazyImport } from '../lazy-import.js'
+import type { LanceColumns } from '../manifest/layout.js'
+import type { TableField } from '../manifest/table-schema.js'
+import type { Claim } from '../primitives/memory.js'
+import type { BlobStore } from '../storage/blob-store.js'
+import { type LoadedColumn, loadedColumn } from './loaded-column.js'
+import type { TableSource } from './table-source.js'
+import { elementKind } from './vector-column.js'
+
+const importFile = lazyImport(() => import('../lance/file.js'))
+
+/**
+ * Number of rows of a part. Parts of all files of a fragment have the same rows. Vectors of 2048 numbers of such a part
+ * take as much memory as the kernels search in one call.
+ */
+const partRows = 8192
+
+/** Return the number of rows of each part of a fragment with `rows` rows. */
+export function lanceParts(rows: number): readonly number[] {
+  return Array.from({ length: Math.ceil(rows / partRows) }, (_, i) => Math.min(partRows, rows - i * partRows))
+}
+
+/**
+ * Return a key for a column of a file. The key contains the ids of nested fields, because another version of the table
+ * may read fewer of them.
+ */
+export function lanceKey({ fieldsById }: LanceColumns, id: number): string {
+  const field = fieldsById.get(id)
+  return field === undefined || field.children.length === 0 ? `${id}` : JSON.stringify(field, ['id', 'children'])
+}
+
+/** The rows of a fragment to read. `claim`: called with the number of bytes that the column takes. */
+interface RowRange {
+  readonly from: number
+  readonly to: number
+  readonly claim: Claim
+}
+
+/**
+ * Read rows of a column. The elements of vectors are copied into memory that the kernels can search.
+ * @throws InvalidInput if the file is damaged. Unsupported if the file or the type cannot be read.
+ */
+export async function readLanceColumn(
+  source: TableSource,
+  location: string,
+  columns: LanceColumns,
+  field: TableField,
+  { from, to, claim }: RowRange,
+): Promise<LoadedColumn> {
+  const path = `${location}/${columns.lance}`
+  const file = await source.lanceFiles.get(path, () => open(source.store, path, columns.bytes))
+  const width = widthOf(field.type)
+  if (width !== null) claim(Math.ceil(width * (to - from)))
+  const lanceField = columns.fieldsById.get(field.id)
+  if (lanceField === undefined) throw invalidInput(`${path} has no column ${quote(field.name)}`)
+  const column = await file.readColumn(lanceField, id => columns.columns.get(id), from, to)
+  return inKernelMemory(column)
+}
+
+async function open(store: BlobStore, path: string, bytes: number): Promise<LanceFile> {
+  const { openLanceFile } = await importFile()
+  const size = bytes > 0 ? bytes : ((await store.stat(path))?.size ?? 0)
+  return openLanceFile(
+    { bytes: size, read: (start, end, signal) => store.getRange(path, start, end - start, signal) },
+    path,
+  )
+}
+
+/** Copy the elements of vectors into memory that the kernels can search. Returns other columns unchanged. */
+function inKernelMemory(column: Column): LoadedColumn {
+  const kind = elementKind(column.type)
+  if (kind === null || column.type.kind !== 'fixed_size_list' || column.length === 0) return loadedColumn(column)
+  const { size } = column.type
+  const [elements] = column.children
+  if (elements === undefined || size === 0) return loadedColumn(column)
+  const segment = VectorSegment.allocate(kind, size, column.length)
+  segment.values.set((elements.values as Float32Array | Uint8Array).subarray(0, size * column.length))
+  return loadedColumn({ ...column, children: [{ ...elements, values: segment.values }] }, segment)
+}
+
+/** Return the bytes per row of a type whose rows are equally long. Return null for other types. */
+function widthOf(type: DataType): number | null {
+  switch (type.kind) {
+    case 'bool':
+      return 1 / 8
+    case 'int':
+    case 'float':
+    case 'decimal':
+      return type.bits / 8
+    case 'fixed_size_binary':
+      return type.width
+    case 'date':
+    case 'time':
+    case 'timestamp':
+    case 'duration':
+      return 8
+    case 'fixed_size_list': {
+      const element = widthOf(type.child.type)
+      return element === null ? null : type.size * element
+    }
+    default:
+      return null
+  }
+}
+
