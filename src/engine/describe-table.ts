@@ -2,6 +2,8 @@
 import { schemaToJson } from '../arrow/schema-json.js'
 import { checkRows, tagOf, versionOf } from '../catalog/lookup.js'
 import { latestOf, type TableHead } from '../catalog/state.js'
+import { SheafError } from '../errors.js'
+import type { Layout } from '../manifest/layout.js'
 import { arrowSchema, type TableSchema } from '../manifest/table-schema.js'
 import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
 import type { Engine } from '../root/engine.js'
@@ -26,7 +28,7 @@ export const describeTable: Handler<Engine, 'describeTable'> = async (engine, re
     ...(request.with_table_uri === true && { table_uri: uriOf(location) }),
   }
   // Clients with the Lance dialect need a schema. Without one, they report a broken server.
-  if (options.dialect === 'lance') checkRows(head)
+  if (options.dialect === 'lance' && head.kind !== 'lance') checkRows(head)
   if (latestOf(head) === undefined && requestedVersion === undefined) return entry
   const isDetailed = request.load_detailed_metadata === true
   return { ...entry, ...(await describeVersion(engine, head, requestedVersion, isDetailed, options)) }
@@ -44,17 +46,45 @@ async function describeVersion(
   { dialect, signal }: HandlerOptions,
 ): Promise<Pick<Reply<'describeTable'>, 'version' | 'schema' | 'stats' | 'metadata'>> {
   const version = versionOf(head, requestedVersion)
-  if (head.kind !== 'sheaf') return { version }
+  if (head.kind === 'pointer') return { version }
+  if (head.kind === 'lance')
+    return describeLanceVersion(engine, head, version, isDetailed, { dialect, signal })
   if (!isDetailed && version === latestOf(head)) {
     return { version, ...describeSchema(head, version, await schemaOf(engine, head, signal), dialect) }
   }
   const { layout } = await openVersion(engine, head, version, signal)
-  const deleted = layout.fragments.reduce((sum, fragment) => sum + fragment.dead.count, 0)
   return {
     version,
     ...describeSchema(head, version, layout.schema, dialect),
-    ...(isDetailed && { stats: { num_deleted_rows: deleted, num_fragments: layout.fragments.length } }),
+    ...(isDetailed && { stats: statsOf(layout) }),
   }
+}
+
+/**
+ * Describe a version that a Lance engine wrote. If Sheaf cannot read the version, only the number is known. Clients with
+ * the Lance dialect then get the error.
+ */
+async function describeLanceVersion(
+  engine: Engine,
+  head: TableHead,
+  version: number,
+  isDetailed: boolean,
+  { dialect, signal }: HandlerOptions,
+): Promise<Pick<Reply<'describeTable'>, 'version' | 'schema' | 'stats' | 'metadata'>> {
+  try {
+    const { layout } = await openVersion(engine, head, version, signal)
+    const described = describeSchema(head, version, layout.schema, dialect)
+    return { version, ...described, ...(isDetailed && { stats: statsOf(layout) }) }
+  } catch (error) {
+    signal?.throwIfAborted()
+    if (!(error instanceof SheafError) || dialect === 'lance') throw error
+    return { version }
+  }
+}
+
+function statsOf({ fragments }: Layout): Reply<'describeTable'>['stats'] {
+  const deleted = fragments.reduce((sum, fragment) => sum + fragment.dead.count, 0)
+  return { num_deleted_rows: deleted, num_fragments: fragments.length }
 }
 
 function describeSchema(

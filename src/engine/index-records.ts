@@ -26,13 +26,14 @@ import { IndexCover } from '../table/index-cover.js'
 import { usableSegments } from '../table/text-index.js'
 import { recallsOf } from './index-recall.js'
 import { progressJson } from './jobs.js'
+import { readable } from './lance-versions.js'
 import { definitionJson } from './vector-definition.js'
 
 export const listTableIndices: Handler<Engine, 'listTableIndices'> = async (engine, request, options) => {
   const { signal } = options
   const state = await engine.root.refresh(signal)
-  const head = findTable(state, request.id, options.table)
-  checkRows(head)
+  const found = findTable(state, request.id, options.table)
+  const head = await readable(engine, found, signal, request.version)
   const open = await openVersion(engine, head, versionOf(head, request.version), signal)
   const listing: Listing<Shown> = { name: 'indexes', key: ({ spec }) => spec.name, scope: head.uuid }
   const shown = shownIndexes(open.layout, request.version === undefined ? state : null)

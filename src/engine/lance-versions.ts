@@ -10,7 +10,7 @@
  * - Read-only roots, snapshots and transactions record nothing. They answer from the log.
  */
 import type { CatalogEntry } from '../catalog/log-types.js'
-import { findTable, mayHaveManifests } from '../catalog/lookup.js'
+import { checkRows, findTable, mayHaveManifests, versionOf } from '../catalog/lookup.js'
 import { type CatalogState, latestOf, type TableHead } from '../catalog/state.js'
 import { decideAdoption, decideTaken, type NewManifest } from '../catalog/versions.js'
 import { ErrorCode, SheafError } from '../errors.js'
@@ -19,6 +19,7 @@ import type { HandlerOptions } from '../protocol/calls.js'
 import { idText } from '../protocol/identifiers.js'
 import { commit } from '../root/commit.js'
 import type { Engine } from '../root/engine.js'
+import { type OpenTable, openVersion } from '../root/open-table.js'
 
 /** Maximum number of versions that one entry of the log records. */
 const recordedAtOnce = 1000
@@ -35,6 +36,37 @@ export async function findCurrent(
   requestedVersion?: number,
 ): Promise<TableHead> {
   return current(engine, findTable(await engine.root.refresh(signal), id, table), signal, requestedVersion)
+}
+
+/**
+ * Return a table that queries can read, with new versions at its location. Throws Unsupported for a table whose rows are
+ * outside of the root.
+ */
+export async function readable(
+  engine: Engine,
+  head: TableHead,
+  signal: AbortSignal | undefined,
+  requestedVersion?: number,
+): Promise<TableHead> {
+  const now = mayHaveManifests(head) ? await current(engine, head, signal, requestedVersion) : head
+  if (now.kind !== 'lance') checkRows(now)
+  return now
+}
+
+/** Find a table, and open a version that queries can read. `version`: default is the newest version. */
+export async function openReadable(
+  engine: Engine,
+  id: readonly string[],
+  version: number | undefined,
+  { signal, table }: HandlerOptions,
+): Promise<OpenTable> {
+  const head = await readable(
+    engine,
+    findTable(await engine.root.refresh(signal), id, table),
+    signal,
+    version,
+  )
+  return openVersion(engine, head, versionOf(head, version), signal)
 }
 
 /** Record new versions at the location of a table that was just found. See `findCurrent` for the parameters. */

@@ -32,6 +32,7 @@ import { StoredLayouts } from '../maintenance/stored-layouts.js'
 import { Sweep } from '../maintenance/sweep.js'
 import { Trim } from '../maintenance/trim.js'
 import { ViewRefreshes } from '../maintenance/view-refreshes.js'
+import { LanceLayouts } from '../manifest/lance-layouts.js'
 import { LanceManifests } from '../manifest/lance-manifests.js'
 import { LayoutStore } from '../manifest/layout-store.js'
 import { Activity } from '../primitives/activity.js'
@@ -134,7 +135,8 @@ export class OpenedRoot implements Engine {
     this.clock = clock
     this.root = committer
     const lance = new LanceManifests(store, readOnly)
-    this.versions = { slots, history, layouts, recent, lance, adopts: !readOnly }
+    const lanceLayouts = new LanceLayouts(store, memory)
+    this.versions = { slots, history, layouts, recent, lance, lanceLayouts, adopts: !readOnly }
     this.source = {
       ...createTableSource(log.store, slots, memory, new Analyzers(tokenizers), sharing),
       explain: (table, version, error) => {

@@ -3,7 +3,7 @@
 import { describedBatch, describedSchema } from '../arrow/blob.js'
 import type { Batch } from '../arrow/column.js'
 import { openBuilds } from '../catalog/index-builds.js'
-import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
+import { findTable, versionOf } from '../catalog/lookup.js'
 import { type CatalogState, latestOf } from '../catalog/state.js'
 import { ReadRows } from '../client/arrow-rows.js'
 import { invalidInput } from '../errors.js'
@@ -29,6 +29,7 @@ import type { TableReader } from '../table/table-reader.js'
 import { holdsText } from '../table/text-column.js'
 import { answered } from './answered.js'
 import { besideRefresh, isFresh } from './beside-refresh.js'
+import { readable } from './lance-versions.js'
 
 const importFilter = lazyImport(() => import('../query/bind-table-filter.js'))
 const importEnds = lazyImport(() => import('../query/ends.js'))
@@ -124,8 +125,7 @@ export const analyzeTableQueryPlan: Handler<Engine, 'analyzeTableQueryPlan'> = a
 export const countTableRows: Handler<Engine, 'countTableRows'> = (engine, request, options) => {
   const { id, version, predicate, parameters } = request
   return besideRefresh(engine, id, options, async (state, { signal, table }) => {
-    const head = findTable(state, id, table)
-    checkRows(head)
+    const head = await readable(engine, findTable(state, id, table), signal, version)
     const { layout, reader } = await openVersion(engine, head, versionOf(head, version), signal)
     if (predicate === undefined) {
       if (parameters !== undefined) throw invalidInput('parameters are given, but no predicate')
@@ -153,7 +153,9 @@ async function spreadOf(
   { head, version, reader }: OpenedVersions,
   { nodes, signal }: HandlerOptions,
 ): Promise<Spread | null> {
-  if (nodes === undefined || (request.vector == null && request.full_text_query === undefined)) return null
+  // Other nodes compare versions by what the log says about their files.
+  if (nodes === undefined || head.kind === 'lance') return null
+  if (request.vector == null && request.full_text_query === undefined) return null
   const { openSpread } = await importSpread()
   const { uuid, location } = head
   const { id } = request
@@ -202,8 +204,7 @@ async function openVersions(
   state: CatalogState,
   { signal, table }: HandlerOptions,
 ): Promise<OpenedVersions> {
-  const head = findTable(state, id, table)
-  checkRows(head)
+  const head = await readable(engine, findTable(state, id, table), signal, version)
   const open = await openVersion(engine, head, versionOf(head, version), signal)
   const awaitedTexts = open.version === latestOf(head) ? textIndexesInBuild(state, open) : []
   // Open both versions from one state, because a second look-up of the name could find another table.

@@ -20,8 +20,8 @@ import { newNamespaceOf } from '../protocol/table-shapes.js'
 import { commit } from '../root/commit.js'
 import type { Engine } from '../root/engine.js'
 import { folderAt } from '../root/locations.js'
-import { locationOf, openTable } from '../root/open-table.js'
-import { findCurrent, manifestsAbove } from './lance-versions.js'
+import { locationOf } from '../root/open-table.js'
+import { findCurrent, manifestsAbove, openReadable } from './lance-versions.js'
 import { checkOtherRoots } from './other-roots.js'
 
 // ---- list
@@ -85,7 +85,7 @@ export const tableExists: Handler<Engine, 'tableExists'> = async (engine, reques
 const smallFragmentRows = 100_000
 
 export const getTableStats: Handler<Engine, 'getTableStats'> = async (engine, request, options) => {
-  const { layout } = await openTable(engine, request.id, undefined, options)
+  const { layout } = await openReadable(engine, request.id, undefined, options)
   const { fragments, indexes } = layout
   const lengths = fragments.map(({ rows, dead }) => rows - dead.count).sort((a, b) => a - b)
   const quantile = (part: number) => lengths[Math.ceil(part * lengths.length) - 1] ?? 0

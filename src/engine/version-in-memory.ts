@@ -1,5 +1,5 @@
 /** Finds the version that reads of a table use, without waiting. */
-import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
+import { findTable, versionOf } from '../catalog/lookup.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { DirectQuery } from '../protocol/direct-reads.js'
 import type { Engine } from '../root/engine.js'
@@ -28,14 +28,15 @@ export class VersionInMemory {
 
   /**
    * Return the table at the version. Returns the same object until the state changes. Null: the newest state or the
-   * version is not in memory. Throws what `openTable` throws.
+   * version is not in memory, or Sheaf did not write the rows. Throws what `openTable` throws.
    */
   find(): KnownTable | null {
     const state = this.#engine.root.current?.() ?? null
     if (state === null) return null
     if (state !== this.#known?.state) {
       const head = findTable(state, this.#id, this.#table)
-      checkRows(head)
+      // Versions of other tables are read from files.
+      if (head.kind !== 'sheaf') return null
       const open = knownVersion(this.#engine, head, versionOf(head, this.#version))
       if (open === null) return null
       this.#known = { state, ...open }

@@ -79,9 +79,12 @@ async function convert(
 ): Promise<Fragment> {
   const { id, rows, files, deletions } = fragment
   if (rows === 0 && files.length > 0) {
-    throw unsupported(`fragment ${id} of the Lance table at ${table.location} has no recorded number of rows`, {
-      hint: 'rewrite the table with a newer LanceDB, for example with optimize()',
-    })
+    throw unsupported(
+      `fragment ${id} of the Lance table at ${table.location} has no recorded number of rows`,
+      {
+        hint: 'rewrite the table with a newer LanceDB, for example with optimize()',
+      },
+    )
   }
   const columns = files.map(file => columnsOf(table, file, fieldsById))
   const dead: Fragment['dead'] =

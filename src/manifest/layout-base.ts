@@ -29,10 +29,10 @@ import {
   type Layout,
   layoutOfLines,
   linesOf,
+  own,
   type RowIds,
   type RunsPlace,
   type ShortLine,
-  own,
   sameFragment,
 } from './layout.js'
 import { featuresOfIndexes, indexFeatures, type TableIndex } from './table-index.js'

@@ -152,7 +152,7 @@ export class LayoutStore {
     this.#store = store
     this.#readOnly = readOnly
     this.#memory = memory
-    this.#cache = memory.partition('layouts', 'places', memoryOf)
+    this.#cache = memory.partition('layouts', 'places', layoutBytes)
     this.#fromNothing = fromNothing
     this.#onDamaged = onDamaged
     this.#hinted = new Map(hinted.map(each => [each.table, each]))
@@ -487,7 +487,7 @@ const measuredMax = 1000
  * measured. Fragments that several manifests share are counted for each manifest. Of many fragments, evenly spaced ones
  * stand for all.
  */
-function memoryOf(layout: Layout): number {
+export function layoutBytes(layout: Layout): number {
   const lines = linesOf(layout)
   const step = Math.ceil(lines.length / measuredMax)
   let bytes = 0

@@ -4,6 +4,7 @@ import type { CatalogState } from '../catalog/state.js'
 import type { ExternalLog } from '../commit/external-log.js'
 import type { SlotReader } from '../commit/slots.js'
 import type { History } from '../manifest/history.js'
+import type { LanceLayouts } from '../manifest/lance-layouts.js'
 import type { LanceManifests } from '../manifest/lance-manifests.js'
 import type { LayoutStore } from '../manifest/layout-store.js'
 import type { RecentChanges } from '../manifest/recent-changes.js'
@@ -47,6 +48,8 @@ export interface Versions {
   readonly layouts: Pick<LayoutStore, 'at' | 'schemaOf'> & Partial<Pick<LayoutStore, 'known'>>
   readonly recent: Pick<RecentChanges, 'between'>
   readonly lance: LanceManifests
+  /** The manifests of Lance tables, in the form that queries use. */
+  readonly lanceLayouts: LanceLayouts
   /**
    * Whether to record versions in the log that a Lance engine wrote. False in read-only roots, snapshots and
    * transactions.

@@ -45,7 +45,21 @@ export async function openVersion(
   version: number,
   signal?: AbortSignal,
 ): Promise<OpenTable> {
+  if (head.kind === 'lance') return openLanceVersion(engine, head, version, signal)
   return { head, version, ...(await readerOf(engine, head, version, signal)) }
+}
+
+/** Open a version whose rows a Lance engine wrote. */
+async function openLanceVersion(
+  engine: Engine,
+  head: TableHead,
+  version: number,
+  signal: AbortSignal | undefined,
+): Promise<OpenTable> {
+  const { manifest } = await recordOf(engine, head, version, signal)
+  assert(manifest !== undefined, `version ${version} of table ${idText(head.id)} has no manifest`)
+  const layout = await engine.versions.lanceLayouts.at(head, version, manifest.path, signal)
+  return { head, version, layout, reader: readerFor(engine.source, head.location, layout) }
 }
 
 /**

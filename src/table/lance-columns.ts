@@ -32,7 +32,9 @@ export function lanceParts(rows: number): readonly number[] {
  */
 export function lanceKey({ fieldsById }: LanceColumns, id: number): string {
   const field = fieldsById.get(id)
-  return field === undefined || field.children.length === 0 ? `${id}` : JSON.stringify(field, ['id', 'children'])
+  return field === undefined || field.children.length === 0
+    ? `${id}`
+    : JSON.stringify(field, ['id', 'children'])
 }
 
 /** The rows of a fragment to read. `claim`: called with the number of bytes that the column takes. */
@@ -75,7 +77,8 @@ async function open(store: BlobStore, path: string, bytes: number): Promise<Lanc
 /** Copy the elements of vectors into memory that the kernels can search. Returns other columns unchanged. */
 function inKernelMemory(column: Column): LoadedColumn {
   const kind = elementKind(column.type)
-  if (kind === null || column.type.kind !== 'fixed_size_list' || column.length === 0) return loadedColumn(column)
+  if (kind === null || column.type.kind !== 'fixed_size_list' || column.length === 0)
+    return loadedColumn(column)
   const { size } = column.type
   const [elements] = column.children
   if (elements === undefined || size === 0) return loadedColumn(column)
@@ -108,4 +111,3 @@ function widthOf(type: DataType): number | null {
       return null
   }
 }
-

@@ -900,7 +900,11 @@ export class TableReader {
     to: number,
     claim: Claim,
   ): Promise<LoadedColumn> {
-    return readLanceColumn(this.#source, this.#location, file, field, { from: first + from, to: first + to, claim })
+    return readLanceColumn(this.#source, this.#location, file, field, {
+      from: first + from,
+      to: first + to,
+      claim,
+    })
   }
 
   #path(file: string): string {
