@@ -25,6 +25,7 @@ import { shareKernels } from '../kernels/kernel.js'
 import { lazyImport } from '../lazy-import.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
 import { refuseMore } from '../protocol/arguments.js'
+import type { Operations } from '../protocol/calls.js'
 import { parse } from '../protocol/parse.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { CacheDirectory } from '../storage/cache-directory.js'
@@ -65,7 +66,8 @@ const importTransaction = lazyImport(() => import('./transaction.js'))
  * - `memory://`: a database in memory that is deleted when the connection is closed;
  * - `memory://name`: a database in memory that exists until the process ends. All connections of this process to the
  *   same name share it;
- * - `s3://bucket/prefix`: a folder of a bucket in object storage (docs/object-storage.md).
+ * - `s3://bucket/prefix`: a folder of a bucket in object storage (docs/object-storage.md);
+ * - `lance+file:///directory`: a directory of LanceDB, or the folder of one of its tables, for reading (docs/lance.md).
  *
  * Throws:
  * - `NamespaceNotFound` if the directory does not exist and `create` is false;
@@ -97,11 +99,22 @@ export async function connect(
   const { readOnly = false, clock = systemClock } = options
   const { log } = options
   if (log !== undefined) takeLog(log)
+  if (lanceScheme.test(path)) return connectToLance(path, options, clock)
   const { engine, tested } = await openRoot(path, options, clock).catch(async error => {
     await log?.close?.()
     throw error
   })
   const operations = bindOperations(engine, readOnly ? readsOnly(readOnlyError) : undefined)
+  return namespaceOf(engine, tested, operations, readOnly, options.int64)
+}
+
+function namespaceOf(
+  engine: OpenedRoot,
+  tested: Promise<void>,
+  operations: Operations,
+  readOnly: boolean,
+  int64: ConnectOptions['int64'],
+): unknown {
   const features: LocalFeatures = {
     snapshot: (call = {}) => takeSnapshot(engine, call),
     transaction: (work, call = {}) =>
@@ -127,7 +140,28 @@ export async function connect(
     // The test deletes its object at the end.
     await tested.catch(() => {})
   }
-  return new Namespace(operations, close, features, options.int64)
+  return new Namespace(operations, close, features, int64)
+}
+
+/** The addresses of directories of LanceDB. */
+const lanceScheme = /^lance\+file:\/\//i
+
+const importLance = lazyImport(() => import('./lance-directory.js'))
+
+/** Open a directory of LanceDB for reading. */
+async function connectToLance(path: string, options: ConnectOptions, clock: Clock): Promise<unknown> {
+  const { LanceDirectory, openLanceStore } = await importLance()
+  const store = await openLanceStore(path, options, clock)
+  const { engine, tested } = await openRoot(path, { ...options, store, maintenance: 'elsewhere' }, clock)
+  try {
+    const directory = new LanceDirectory(engine, store, options.onWarning ?? emitWarning)
+    await directory.follow(true, undefined, options.signal)
+    const operations = directory.following(bindOperations(engine, readsOnly(readOnlyError)))
+    return namespaceOf(engine, tested, operations, true, options.int64)
+  } catch (error) {
+    await engine.close()
+    throw error
+  }
 }
 
 /** The logs that were passed to `connect` and `moveLog`, which close them. So no other call can use them. */
