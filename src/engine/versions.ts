@@ -41,7 +41,7 @@ export const listTableVersions: Handler<Engine, 'listTableVersions'> = async (en
   const versions: WireRecord[] = []
   const pacer = new Pacer(signal, engine.clock)
   for (const [i, record] of records.entries()) {
-    versions.push(describeRecord(engine, head, record))
+    versions.push(await describeCurrent(engine, head, record, signal))
     if (i % describedAtOnce === 0) await pacer.turn()
   }
   return { versions, ...next }
@@ -125,11 +125,28 @@ export const describeTableVersion: Handler<Engine, 'describeTableVersion'> = asy
     await checkDispensable(engine, head, record, signal)
     throw versionNotFound(version, 'was deleted by a Lance engine')
   }
-  return { version: describeRecord(engine, head, record) }
+  return { version: await describeCurrent(engine, head, record, signal) }
 }
 
 function versionNotFound(version: number, what: string): SheafError {
   return new SheafError(ErrorCode.TableVersionNotFound, `the manifest of version ${version} ${what}`)
+}
+
+/**
+ * Describe a version. For a version that a Lance engine committed without the catalog, the time is that of its manifest.
+ * The record has the time when Sheaf found the version.
+ */
+async function describeCurrent(
+  engine: Engine,
+  head: TableHead,
+  record: VersionRecord,
+  signal: AbortSignal | undefined,
+): Promise<WireRecord> {
+  const described = describeRecord(engine, head, record)
+  const { version, manifest } = record
+  if (head.kind !== 'lance' || manifest === undefined || manifest.staged !== undefined) return described
+  const time = await engine.versions.lanceLayouts.committedAt(head, version, manifest.path, signal)
+  return time === null ? described : { ...described, timestamp_millis: time }
 }
 
 type WireRecord = Reply<'describeTableVersion'>['version']

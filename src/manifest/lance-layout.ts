@@ -4,7 +4,7 @@
  */
 import type { DataType } from '../arrow/types.js'
 import { childFields } from '../arrow/types.js'
-import { corrupted, unsupported } from '../errors.js'
+import { assert, corrupted, unsupported } from '../errors.js'
 import { decodeDeletions } from '../lance/deletion-file.js'
 import {
   type LanceDataFile,
@@ -44,10 +44,20 @@ export async function readLanceLayout(
   return layoutOfManifest(table, manifest, signal)
 }
 
+/** The time of the commit of each manifest that was converted. */
+const timestamps = new WeakMap<Layout, number>()
+
+/** Return the time when a Lance engine committed a version, in milliseconds since 1970. */
+export function committedAt(layout: Layout): number {
+  const timestamp = timestamps.get(layout)
+  assert(timestamp !== undefined, 'the manifest is not one of Lance')
+  return timestamp
+}
+
 /** Return the manifest of a version. Reads files only if the manifest does not contain row ids or numbers of rows. */
 async function layoutOfManifest(
   table: LanceTableFiles,
-  { version, schema, fragments }: LanceManifest,
+  { version, schema, fragments, timestamp }: LanceManifest,
   signal?: AbortSignal,
 ): Promise<Layout> {
   const fieldsById = new Map(schema.fields.map(field => [field.id, field]))
@@ -60,7 +70,7 @@ async function layoutOfManifest(
   }
   const converted: Fragment[] = []
   for (const fragment of fragments) converted.push(await convert(table, fragment, fieldsById, signal))
-  return {
+  const layout: Layout = {
     table: table.uuid,
     version,
     schema: tableSchema,
@@ -69,6 +79,8 @@ async function layoutOfManifest(
     indexes: [],
     next: { row: 0, frag: 0, field: 0 },
   }
+  timestamps.set(layout, timestamp)
+  return layout
 }
 
 async function convert(

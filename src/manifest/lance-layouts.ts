@@ -46,4 +46,24 @@ export class LanceLayouts {
     signal?.throwIfAborted()
     return this.#cache.get(key, load)
   }
+
+  /**
+   * Return the time when a Lance engine committed a version, in milliseconds since 1970. Returns null if Sheaf cannot
+   * read the manifest.
+   */
+  async committedAt(
+    table: { readonly uuid: string; readonly location: string },
+    version: number,
+    path: string,
+    signal?: AbortSignal,
+  ): Promise<number | null> {
+    try {
+      const layout = await this.at(table, version, path, signal)
+      return (await importLayout()).committedAt(layout)
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (error instanceof SheafError) return null
+      throw error
+    }
+  }
 }
