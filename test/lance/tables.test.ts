@@ -1,0 +1,109 @@
+/** Tables that LanceDB 0.39.0 wrote: 40 rows, a deletion, 10 more rows, an update, a new column, another name. */
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { connect } from '../../src/index.js'
+import { temporaryRoots } from '../support/roots.js'
+
+const golden = join(import.meta.dirname, '../golden/lance-tables')
+const freshFolder = temporaryRoots()
+
+const address = (folder: string) => `lance+${pathToFileURL(folder)}`
+const first = Array.from({ length: 40 }, (_, id) => id)
+const kept = first.filter(id => id % 4 !== 1)
+const added = Array.from({ length: 10 }, (_, i) => 100 + i)
+
+describe.each(['plain', 'stable'])('the table %s', name => {
+  test('each version has its rows, columns and time', async () => {
+    const ns = await connect(address(golden))
+    expect(await ns.tableNames()).toEqual(['plain', 'stable'])
+    const table = await ns.openTable(name)
+    const ids = async (version: number) => {
+      const rows = await (await table.checkout(version)).query().select(['id']).orderBy('id').toArray()
+      return rows.map(({ id }) => id)
+    }
+    expect(await ids(1)).toEqual(first)
+    expect(await ids(2)).toEqual(kept)
+    expect(await ids(3)).toEqual([...kept, ...added])
+    expect(await ids(6)).toEqual([...kept, ...added])
+    const texts = await table.query().where('id < 5').orderBy('id').toArray()
+    expect(texts.map(row => Object.values(row).slice(0, 3))).toEqual([
+      [0, 'row 0', { a: 0 }],
+      [2, 'new', { a: 2 }],
+      [3, 'row 3', { a: 3 }],
+      [4, 'row 4', { a: 4 }],
+    ])
+    expect((await table.schema()).fields.map(field => field.name)).toEqual([
+      'id',
+      'words',
+      's',
+      'vector',
+      'twice',
+    ])
+    const versions = await table.versions()
+    expect(versions.map(({ version }) => version)).toEqual([1, 2, 3, 4, 5, 6])
+    const times = versions.map(each => each.timestamp_millis)
+    expect(times).toEqual([...times].sort((a, b) => a - b))
+    expect(times.at(-1)).toBeLessThan(Date.now())
+    await ns.close()
+  })
+
+  test('rows keep their ids only if the table has stable row ids', async () => {
+    const ns = await connect(address(join(golden, `${name}.lance`)))
+    const table = await ns.openTable(name)
+    const rowId = async (version: number) => {
+      const [row] = await (await table.checkout(version)).query().where('id = 2').withRowId().toArray()
+      return row!._rowid
+    }
+    expect(await rowId(1)).toBe(2)
+    expect(await rowId(6)).toBe(name === 'stable' ? 2 : 2 * 2 ** 32)
+    await ns.close()
+  })
+
+  test('tags, counts, plans, groups and nearest rows are answered, and writes are refused', async () => {
+    const ns = await connect(address(golden))
+    const table = await ns.openTable(name)
+    expect(await (await table.checkout('first')).countRows()).toBe(40)
+    expect(await table.countRows('twice >= 200')).toBe(10)
+    expect(await table.query().where('id > 90').explain()).toContain('version 6')
+    const near = await table.search([103, 1, 2]).limit(2).toArray()
+    expect(near.map(row => [row.id, row._distance])).toEqual([
+      [103, 0],
+      [expect.any(Number), 1],
+    ])
+    await expect(table.delete('true')).rejects.toMatchObject({ status: 403 })
+    await expect(ns.createTable('more', [{ id: 1 }])).rejects.toMatchObject({ status: 403 })
+    await ns.close()
+  })
+
+  test('a root reads the table at a registered location, also versions that are written later', async () => {
+    const folder = freshFolder()
+    const ns = await connect(folder)
+    const later = '18446744073709551609.manifest'
+    cpSync(join(golden, `${name}.lance`), join(folder, 'pets'), {
+      recursive: true,
+      filter: path => !path.endsWith(later),
+    })
+    await ns.operations.registerTable({ id: ['pets'], location: 'pets' })
+    const table = await ns.openTable('pets')
+    expect(await table.version()).toBe(5)
+    cpSync(join(golden, `${name}.lance/_versions`, later), join(folder, 'pets/_versions', later))
+    expect(await table.countRows("words = 'new'")).toBe(1)
+    expect(await ns.operations.getTableStats({ id: ['pets'] })).toMatchObject({ num_rows: 40 })
+    await expect(table.delete('true')).rejects.toMatchObject({ status: 406 })
+    await ns.close()
+  })
+})
+
+test('options that have no meaning for a directory of LanceDB are refused', async () => {
+  for (const options of [
+    { readOnly: false },
+    { create: true },
+    { maintenance: 'elsewhere' },
+    { storage: {} },
+  ] as const) {
+    await expect(connect(address(golden), options)).rejects.toMatchObject({ status: 400 })
+  }
+  await expect(connect(address(join(golden, 'missing')))).rejects.toMatchObject({ status: 404 })
+})
