@@ -61,8 +61,9 @@ async function describeVersion(
 }
 
 /**
- * Describe a version that a Lance engine wrote. If Sheaf cannot read the version, only the number is known. Clients with
- * the Lance dialect then get the error.
+ * Describe a version that a Lance engine wrote. Only clients with the Lance dialect get the schema: by a reply without a
+ * schema, the HTTP server knows that an engine may open the files of the table itself. `isDetailed`: whether to compute
+ * statistics; they are left out if Sheaf cannot read the version.
  */
 async function describeLanceVersion(
   engine: Engine,
@@ -71,10 +72,15 @@ async function describeLanceVersion(
   isDetailed: boolean,
   { dialect, signal }: HandlerOptions,
 ): Promise<Pick<Reply<'describeTable'>, 'version' | 'schema' | 'stats' | 'metadata'>> {
+  if (dialect !== 'lance' && !isDetailed) return { version }
   try {
     const { layout } = await openVersion(engine, head, version, signal)
-    const described = describeSchema(head, version, layout.schema, dialect)
-    return { version, ...described, ...(isDetailed && { stats: statsOf(layout) }) }
+    const stats = isDetailed && { stats: statsOf(layout) }
+    return {
+      version,
+      ...(dialect === 'lance' && describeSchema(head, version, layout.schema, dialect)),
+      ...stats,
+    }
   } catch (error) {
     signal?.throwIfAborted()
     if (!(error instanceof SheafError) || dialect === 'lance') throw error
