@@ -1,19 +1,14 @@
 /** Writes rows as an Arrow IPC file. */
 
-import type { Batch } from '../../src/arrow/column.js'
 import { IpcFileWriter } from '../../src/arrow/file-writer.js'
 import { givenSchema } from '../../src/arrow/given-schema.js'
-import { rowsToBatch } from '../../src/arrow/rows.js'
-import { equalSchemas } from '../../src/arrow/same-type.js'
-import type { Schema } from '../../src/arrow/types.js'
 import { type SchemaInput, schemaShape } from '../../src/client/schema.js'
-import type { Row } from '../../src/client/table-data.js'
-import { SheafError, schemaMismatch } from '../../src/errors.js'
 import { refuseMore } from '../../src/protocol/arguments.js'
 import { signalShape } from '../../src/protocol/calls.js'
 import { parse } from '../../src/protocol/parse.js'
 import { options as declare } from '../../src/protocol/shape.js'
-import { type FileRows, type RowPiece, rowPieces } from './pieces.js'
+import { batchOf } from './batch-of.js'
+import { type FileRows, rowPieces } from './pieces.js'
 import { type FileTarget, type Progress, type WriteOptions, type Written, writeChunks } from './target.js'
 
 export interface WriteArrowOptions extends WriteOptions {
