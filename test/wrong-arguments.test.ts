@@ -257,6 +257,7 @@ const calls: readonly Call[] = [
     writeJsonLines: [target, rows, options],
     writeArrow: [target, rows, options],
     writeParquet: [target, rows, options],
+    writeLance: [target, rows, options],
   }),
   ...methods('azure', () => azure, { openAzureStore: [[{ container: 'c' }]] }),
   ...methods('gcs', () => gcs, { openGcsStore: [[{ bucket: 'b' }]] }),

@@ -187,7 +187,7 @@ describe.each(releases)('LanceDB $release', ({ lancedb }) => {
     const columns = dataType.filter(hasLance).chain(type => row(type).map(values => column(type, values)))
     await fc.assert(
       fc.asyncProperty(columns, batch => expectSame(lancedb, [batch])),
-      { numRuns: 150 },
+      { numRuns: 60 },
     )
   })
 })
