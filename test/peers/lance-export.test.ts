@@ -62,6 +62,8 @@ function hasLance(type: DataType): boolean {
   switch (type.kind) {
     case 'interval':
       return false
+    case 'timestamp':
+      return type.timezone?.includes(':') !== true
     case 'fixed_size_binary':
       return type.width > 0
     case 'list':
@@ -77,10 +79,11 @@ function hasLance(type: DataType): boolean {
     case 'fixed_size_list':
       return (
         type.size > 0 &&
+        hasLance(type.child.type) &&
         (['bool', 'int', 'float', 'decimal', 'date', 'time', 'timestamp', 'duration'].includes(
           type.child.type.kind,
         ) ||
-          (type.child.type.kind === 'fixed_size_list' && hasLance(type.child.type)))
+          type.child.type.kind === 'fixed_size_list')
       )
     default:
       return true
@@ -90,7 +93,7 @@ function hasLance(type: DataType): boolean {
 describe.each(releases)('LanceDB $release', ({ lancedb }) => {
   for (const version of versions) {
     test(`reads values, nulls and lists of many rows from version ${version}`, async () => {
-      const rows = Array.from({ length: 9000 }, (_, i) => i)
+      const rows = Array.from({ length: 5000 }, (_, i) => i)
       const some = <T>(make: (i: number) => T) => rows.map(i => (i % 7 === 3 ? null : make(i)))
       const batches = [
         column(
@@ -112,7 +115,7 @@ describe.each(releases)('LanceDB $release', ({ lancedb }) => {
         ),
         column(
           { kind: 'binary', large: false },
-          some(i => new Uint8Array(i % 600).fill(i)),
+          some(i => new Uint8Array(i % 300).fill(i)),
         ),
         column(
           list(int32),
@@ -171,23 +174,43 @@ describe.each(releases)('LanceDB $release', ({ lancedb }) => {
           rows.map(i => (i % 2 === 0 ? [] : null)),
         ),
       ]
-      for (const batch of batches)
-        await expectSame(lancedb, [batch], version).catch(e =>
-          console.log(
-            'FAILED',
-            JSON.stringify(batch.schema.fields[0]!.type),
-            String(e.message).slice(0, 300),
-          ),
-        )
+      for (const batch of batches) await expectSame(lancedb, [batch], version)
     })
   }
+
+  test('adds rows, deletes rows, and builds an index', async () => {
+    const root = newRoot()
+    mkdirSync(root)
+    const rows = Array.from({ length: 600 }, (_, i) => ({ id: i, vector: [i, 1], text: `t${i}` }))
+    await writeLance(join(root, 't.lance'), rows)
+    const table = await open(lancedb, root)
+    await table.add([{ id: 600, vector: [600, 1], text: 'new' }])
+    await table.delete('id < 100')
+    expect(await table.countRows()).toBe(501)
+    await table.createIndex('id')
+    expect((await table.query().where('id = 300').toArray()).map(row => row.text)).toEqual(['t300'])
+    const [nearest] = await table.vectorSearch([420, 1]).limit(1).toArray()
+    expect(nearest.text).toBe('t420')
+    await table.optimize()
+    expect(await table.countRows()).toBe(501)
+  })
+
+  test('opens a table without rows', async () => {
+    const root = newRoot()
+    mkdirSync(root)
+    await writeLance(join(root, 't.lance'), [], { schema: { id: 'int64', text: 'string' } })
+    const table = await open(lancedb, root)
+    expect(await table.countRows()).toBe(0)
+    await table.add([{ id: 1n, text: 'one' }])
+    expect(await table.countRows()).toBe(1)
+  })
 
   test('reads random schemas and rows', async () => {
     const row = (type: DataType) => fc.array(fc.option(cellValue(type)), { minLength: 1, maxLength: 40 })
     const columns = dataType.filter(hasLance).chain(type => row(type).map(values => column(type, values)))
     await fc.assert(
       fc.asyncProperty(columns, batch => expectSame(lancedb, [batch])),
-      { numRuns: 60 },
+      { numRuns: 25 },
     )
   })
 })

@@ -141,6 +141,12 @@ function logicalType(type: DataType, name: string, field: Field): string {
     case 'time':
       return `time${type.unit === 's' || type.unit === 'ms' ? 32 : 64}:${type.unit}`
     case 'timestamp':
+      if (type.timezone?.includes(':')) {
+        throw unsupported(
+          `column ${quote(name)} has the time zone ${quote(type.timezone)}, but LanceDB cannot read time zones with a colon`,
+          { hint: 'convert the column to UTC in the query' },
+        )
+      }
       return `timestamp:${type.unit}:${type.timezone ?? '-'}`
     case 'duration':
       return `duration:${type.unit}`
