@@ -83,9 +83,12 @@ test('a sound root has no problems, and everything was checked', async () => {
   expect([...new Set(seen)]).toEqual(['log', 'history', 'tables'])
 })
 
-test.each(readdirSync('test/golden'))('the golden root %s is sound', async name => {
-  expect((await verify(`test/golden/${name}/root`)).problems).toEqual([])
-})
+test.each(readdirSync('test/golden').filter(name => name.startsWith('format-')))(
+  'the golden root %s is sound',
+  async name => {
+    expect((await verify(`test/golden/${name}/root`)).problems).toEqual([])
+  },
+)
 
 test('a version that a Lance engine wrote, and that is not recorded yet, is reported', async () => {
   const key = 'own/lance/_versions/18446744073709551612.manifest'
