@@ -25,7 +25,7 @@ const apart = [...watching, ...replacing]
 const alias = [
   { find: /^sheaf$/, replacement: resolve('src/index.ts') },
   {
-    find: /^sheaf\/(files|http|azure|gcs|opentelemetry|postgres|s3|storage)$/,
+    find: /^sheaf\/(files|flexsearch|http|azure|gcs|opentelemetry|postgres|s3|storage)$/,
     replacement: resolve('adapters/$1/public.ts'),
   },
 ]

@@ -23,6 +23,7 @@ const entries = {
   gcs: 'dist/adapters/gcs/public.js',
   postgres: 'dist/adapters/postgres/public.js',
   opentelemetry: 'dist/adapters/opentelemetry/public.js',
+  flexsearch: 'dist/adapters/flexsearch/public.js',
   // The worker client loads this entry from its own folder: './engine-worker.js'.
   'engine-worker': 'dist/adapters/worker/engine-worker.js',
   cli: 'dist/adapters/cli/main.js',
@@ -34,7 +35,7 @@ const entries = {
  * Entries with stores and logs. A program that imports one of them opens a root with `index`. So the modules that they share
  * with `index` stay in the chunks of `index`, and `index` does not consist of more files because of them.
  */
-const storeEntries = ['storage', 's3', 'azure', 'gcs', 'postgres', 'opentelemetry']
+const storeEntries = ['storage', 's3', 'azure', 'gcs', 'postgres', 'opentelemetry', 'flexsearch']
 
 /**
  * The programs of threads that build indexes. The code that starts a thread loads its program from the folder of that
@@ -143,6 +144,7 @@ const external = [
   '@google-cloud/storage',
   '@opentelemetry/api',
   'apache-arrow',
+  'better-sqlite3',
   'csv-parse',
   'fzstd',
   'jose',

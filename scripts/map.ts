@@ -28,6 +28,7 @@ const lines: readonly (readonly string[])[] = [
     'adapters/gcs',
     'adapters/postgres',
     'adapters/opentelemetry',
+    'adapters/flexsearch',
   ],
   ['adapters/object-store'],
   ['adapters'],
@@ -268,9 +269,18 @@ function unguardedCalls(files: readonly SourceFile[]): string[] {
 const publicFiles = [
   'src/index.ts',
   'src/protocol/public.ts',
-  ...['http', 'worker', 'files', 'storage', 's3', 'azure', 'gcs', 'postgres', 'opentelemetry'].map(
-    name => `adapters/${name}/public.ts`,
-  ),
+  ...[
+    'http',
+    'worker',
+    'files',
+    'storage',
+    's3',
+    'azure',
+    'gcs',
+    'postgres',
+    'opentelemetry',
+    'flexsearch',
+  ].map(name => `adapters/${name}/public.ts`),
 ]
 /** Types that no module imports, but that the generated declarations of other modules contain. */
 const namedInDeclarations = ['JsonField', 'Typed']

@@ -30,6 +30,7 @@ test('both builds export the same names', () => {
     '/gcs',
     '/postgres',
     '/opentelemetry',
+    '/flexsearch',
   ]
   const found = withBoth(`
     const both = []
