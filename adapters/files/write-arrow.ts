@@ -60,25 +60,3 @@ async function* encodeArrow(
   writer ??= new IpcFileWriter(schema ?? { fields: [] })
   yield* writer.finish().chunks
 }
-
-/**
- * Return a piece of the rows as a batch. `first`: number of its first row, for messages. Throws SchemaValidation if it
- * does not fit `schema`.
- */
-export function batchOf(piece: RowPiece, schema: Schema | undefined, first: number): Batch {
-  if ('rows' in piece) return objectsBatch(piece.rows, schema, first)
-  if (schema === undefined || equalSchemas(piece.batch.schema, schema)) return piece.batch
-  throw schemaMismatch('the schema of the record batches differs from the option schema', {
-    hint: 'leave out the option schema: record batches have their own schema',
-  })
-}
-
-function objectsBatch(rows: readonly Row[], schema: Schema | undefined, first: number): Batch {
-  try {
-    return rowsToBatch(rows, schema)
-  } catch (error) {
-    if (first === 0 || !(error instanceof SheafError)) throw error
-    const { code, message, hint } = error
-    throw new SheafError(code, `in the rows from row ${first} on: ${message}`, { hint, cause: error })
-  }
-}

@@ -14,11 +14,11 @@ import { refuseMore } from '../../src/protocol/arguments.js'
 import { signalShape } from '../../src/protocol/calls.js'
 import { parse } from '../../src/protocol/parse.js'
 import { options as declare, integer, oneOf } from '../../src/protocol/shape.js'
+import { batchOf } from './batch-of.js'
 import type { ParquetCompression } from './parquet/codecs.js'
 import { ParquetEncoder, parquetMagic } from './parquet/file-encoder.js'
 import { type FileRows, rowPieces } from './pieces.js'
 import { type FileTarget, type Progress, type WriteOptions, type Written, writeChunks } from './target.js'
-import { batchOf } from './write-arrow.js'
 
 export interface WriteParquetOptions extends WriteOptions {
   /** Schema of row objects. Default: inferred from the first 1024 rows. Record batches have a schema of their own. */
