@@ -58,7 +58,7 @@ interface Header {
 }
 
 /** The elements of some records that are not deleted. `vectors`: the vectors one after the other. */
-export interface HnswlibPiece {
+interface HnswlibPiece {
   readonly labels: BigUint64Array
   readonly vectors: Float32Array
   readonly dim: number
