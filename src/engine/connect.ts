@@ -99,7 +99,7 @@ export async function connect(
   const { readOnly = false, clock = systemClock } = options
   const { log } = options
   if (log !== undefined) takeLog(log)
-  if (lanceScheme.test(path)) return connectToLance(path, options, clock)
+  if (typeof path === 'string' && lanceScheme.test(path)) return connectToLance(path, options, clock)
   const { engine, tested } = await openRoot(path, options, clock).catch(async error => {
     await log?.close?.()
     throw error

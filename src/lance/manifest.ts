@@ -50,7 +50,7 @@ export interface LanceFragment {
 }
 
 /** An index of a Lance table. Sheaf does not read its files. */
-export interface LanceIndex {
+interface LanceIndex {
   readonly name: string
   /** The ids of the indexed fields. */
   readonly fields: readonly number[]

@@ -20,7 +20,7 @@ import type { Fragment, KnownIds, LanceColumns, Layout, RowIds } from './layout.
 import type { TableField, TableSchema } from './table-schema.js'
 
 /** The folder of a Lance table, and its files. */
-export interface LanceTableFiles {
+interface LanceTableFiles {
   readonly uuid: string
   readonly location: string
   readonly store: Pick<BlobStore, 'get' | 'getRange'>

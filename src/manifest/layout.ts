@@ -55,7 +55,7 @@ export interface LanceColumns {
 }
 
 /** Columns in a file that Sheaf wrote. */
-export type OwnFile = StoredFile | InlineFile
+type OwnFile = StoredFile | InlineFile
 
 export type DataFile = OwnFile | LanceColumns
 
@@ -68,7 +68,7 @@ export interface LanceRuns {
 }
 
 /** The address of a set of numbers that Sheaf wrote: a file of the table's `rows` folder, or a blob of a slot. */
-export type OwnRuns = StoredRuns | { readonly slot: number; readonly blob: number }
+type OwnRuns = StoredRuns | { readonly slot: number; readonly blob: number }
 
 /** The address of a set of numbers. */
 export type RunsPlace = OwnRuns | LanceRuns
