@@ -15,7 +15,7 @@ import { options as declare, oneOf } from '../../src/protocol/shape.js'
 import { type NewFolder, writeLocalFolder } from '../../src/storage/local-folder.js'
 import { batchOf } from './batch-of.js'
 import { LanceFileWriter } from './lance/lance-file.js'
-import { type LanceSchema, type LanceVersion, lanceSchema } from './lance/lance-schema.js'
+import { checkMapKeys, type LanceSchema, type LanceVersion, lanceSchema } from './lance/lance-schema.js'
 import {
   type DataFile,
   encodeManifest,
@@ -178,8 +178,10 @@ class Fragment {
       writer.rows + this.next.length <= fragmentRows &&
       writer.bytes < fragmentBytes
     ) {
-      const { columns, length } = this.next
-      if (length > 0) yield* writer.write(columns.map(plainColumn), length)
+      const { schema, length } = this.next
+      const columns = this.next.columns.map(plainColumn)
+      for (const [i, column] of columns.entries()) checkMapKeys(column, schema.fields[i]!.name)
+      if (length > 0) yield* writer.write(columns, length)
       this.next = await following(this.#batches)
     }
     yield* writer.finish()

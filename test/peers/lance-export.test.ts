@@ -10,6 +10,7 @@ import { rowsToBatch } from '../../src/arrow/rows.js'
 import { toArrowTable } from '../../src/arrow/to-arrow.js'
 import type { DataType, Field, Schema } from '../../src/arrow/types.js'
 import { columnValues } from '../../src/arrow/values.js'
+import { schema } from '../../src/index.js'
 import { cellValue, contents, dataType } from '../support/arrow-generators.js'
 import { temporaryRoots } from '../support/roots.js'
 import { type Lancedb, releases } from './peers.js'
@@ -67,9 +68,14 @@ function hasLance(type: DataType): boolean {
     case 'fixed_size_binary':
       return type.width > 0
     case 'list':
-      return hasLance(type.child.type)
+      // apache-arrow, with which LanceDB's client reads, has no large lists.
+      return !type.large && hasLance(type.child.type)
     case 'map':
-      return hasLance(type.child.type)
+      return (
+        type.child.type.kind === 'struct' &&
+        !type.child.type.children[0]!.nullable &&
+        hasLance(type.child.type)
+      )
     case 'struct':
       return (
         type.children.length > 0 && type.children.every(child => child.name !== '' && hasLance(child.type))
@@ -198,7 +204,7 @@ describe.each(releases)('LanceDB $release', ({ lancedb }) => {
   test('opens a table without rows', async () => {
     const root = newRoot()
     mkdirSync(root)
-    await writeLance(join(root, 't.lance'), [], { schema: { id: 'int64', text: 'string' } })
+    await writeLance(join(root, 't.lance'), [], { schema: schema({ id: 'int64', text: 'string' }) })
     const table = await open(lancedb, root)
     expect(await table.countRows()).toBe(0)
     await table.add([{ id: 1n, text: 'one' }])
@@ -210,7 +216,7 @@ describe.each(releases)('LanceDB $release', ({ lancedb }) => {
     const columns = dataType.filter(hasLance).chain(type => row(type).map(values => column(type, values)))
     await fc.assert(
       fc.asyncProperty(columns, batch => expectSame(lancedb, [batch])),
-      { numRuns: 25 },
+      { numRuns: 200 },
     )
   })
 })

@@ -1,7 +1,8 @@
 /** Translates Arrow schemas to those of Lance: a list of fields with ids, in which each field follows its parent. */
+import type { Column } from '../../../src/arrow/column.js'
 import { typeName } from '../../../src/arrow/type-name.js'
 import type { DataType, Field, Schema } from '../../../src/arrow/types.js'
-import { quote, unsupported } from '../../../src/errors.js'
+import { invalidInput, quote, unsupported } from '../../../src/errors.js'
 import { MessageWriter } from './message-writer.js'
 
 /** The version of the file format. Maps need 2.2. */
@@ -84,8 +85,9 @@ function hasMap(type: DataType): boolean {
 function childrenOf(type: DataType, name: string): readonly Field[] {
   switch (type.kind) {
     case 'list':
-    case 'map':
       return [type.child]
+    case 'map':
+      return [withoutNullKeys(type.child)]
     case 'struct':
       if (type.children.length > 0) return type.children
       throw unsupported(
@@ -99,6 +101,27 @@ function childrenOf(type: DataType, name: string): readonly Field[] {
     default:
       return []
   }
+}
+
+/** LanceDB opens maps only if their keys cannot be null. `checkMapKeys` checks the keys of rows. */
+function withoutNullKeys(entries: Field): Field {
+  if (entries.type.kind !== 'struct') return entries
+  const [key, ...values] = entries.type.children
+  return {
+    ...entries,
+    nullable: false,
+    type: { ...entries.type, children: [{ ...key!, nullable: false }, ...values] },
+  }
+}
+
+/** Throw InvalidInput if a map of a column has a null key. `name`: the column, for the error. */
+export function checkMapKeys(column: Column, name: string): void {
+  if (column.type.kind === 'map' && column.children[0]!.children[0]!.nullCount > 0) {
+    throw invalidInput(`column ${quote(name)} has a map with a null key, which Lance does not allow`, {
+      hint: 'leave out the rows with null keys',
+    })
+  }
+  for (const child of column.children) checkMapKeys(child, name)
 }
 
 /** Metadata of fields that tells readers of Lance how pages are encoded. This writer does not obey it. */
