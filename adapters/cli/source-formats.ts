@@ -16,7 +16,7 @@ import { type FormatName, formatNames } from './format-names.js'
 export type SourcePiece = NumberedRows | ArrowBatch
 
 /** What `import` says about the reading of a source. */
-export interface SourceOptions {
+interface SourceOptions {
   /** Types of columns of the table. Formats without types read their texts as these types. */
   readonly target: Schema
   readonly delimiter?: string | undefined

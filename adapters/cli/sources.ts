@@ -15,7 +15,7 @@ export interface SourceFile {
   readonly hash: string
 }
 
-export interface FoundSources {
+interface FoundSources {
   readonly files: readonly SourceFile[]
   /** Files of directories that were left out because their names do not have a known ending. */
   readonly leftOut: readonly string[]

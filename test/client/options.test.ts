@@ -10,6 +10,7 @@ import { readShape } from '../../adapters/files/source.js'
 import { writeShape } from '../../adapters/files/target.js'
 import { writeArrowShape } from '../../adapters/files/write-arrow.js'
 import { writeCsvShape } from '../../adapters/files/write-csv.js'
+import { writeLanceShape } from '../../adapters/files/write-lance.js'
 import { writeParquetShape } from '../../adapters/files/write-parquet.js'
 import { connectHttpShape } from '../../adapters/http/client.js'
 import { databasesShape } from '../../adapters/http/databases.js'
@@ -264,6 +265,7 @@ const functions: Readonly<Record<string, readonly Checked[]>> = {
   writeArrow: [[writeArrowShape, o => files.writeArrow(target, [], o)]],
   writeCsv: [[writeCsvShape, o => files.writeCsv(target, [], o)]],
   writeJsonLines: [[writeShape, o => files.writeJsonLines(target, [], o)]],
+  writeLance: [[writeLanceShape, o => files.writeLance(target, [], o)]],
   writeParquet: [[writeParquetShape, o => files.writeParquet(target, [], o)]],
 }
 

@@ -6,8 +6,14 @@ import { asBytes } from '../../../src/arrow/layout.js'
 import { unsupported } from '../../../src/errors.js'
 import type { PageLevels } from './levels.js'
 import { MessageWriter } from './message-writer.js'
-import type { Page } from './page.js'
-import { bytesPerValue, encodingOf, type FixedValues, type VariableValues, zipFixed } from './page-values.js'
+import {
+  bytesPerValue,
+  encodingOf,
+  type FixedValues,
+  type Page,
+  type VariableValues,
+  zipFixed,
+} from './page-values.js'
 
 export function fullZip(
   values: FixedValues | VariableValues,

@@ -7,7 +7,6 @@ import { asBytes } from '../../../src/arrow/layout.js'
 import type { LanceVersion } from './lance-schema.js'
 import type { PageLevels } from './levels.js'
 import { MessageWriter } from './message-writer.js'
-import type { Page } from './page.js'
 import {
   buffersOf,
   bytesPerValue,
@@ -15,6 +14,7 @@ import {
   encodingOf,
   type FixedValues,
   flatEncoding,
+  type Page,
   type VariableValues,
 } from './page-values.js'
 

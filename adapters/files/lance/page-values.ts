@@ -4,6 +4,14 @@ import type { Column } from '../../../src/arrow/column.js'
 import { asBytes, cellBytes } from '../../../src/arrow/layout.js'
 import { MessageWriter } from './message-writer.js'
 
+/** An encoded page of a column. */
+export interface Page {
+  readonly rows: number
+  readonly buffers: readonly Uint8Array[]
+  /** The message `PageLayout`. */
+  readonly layout: MessageWriter
+}
+
 /** A layer of fixed-size lists. */
 interface ListLayer {
   readonly size: number

@@ -10,14 +10,7 @@ import type { LanceVersion } from './lance-schema.js'
 import { type Layer, type LeafRows, type PageLevels, pageLevels } from './levels.js'
 import { MessageWriter } from './message-writer.js'
 import { miniBlock } from './mini-block.js'
-import { bytesPerValue, type PageValues, pageValues } from './page-values.js'
-
-export interface Page {
-  readonly rows: number
-  readonly buffers: readonly Uint8Array[]
-  /** The message `PageLayout`. */
-  readonly layout: MessageWriter
-}
+import { bytesPerValue, type Page, type PageValues, pageValues } from './page-values.js'
 
 /** Values of this many bytes are large. */
 const largeBytes = 256

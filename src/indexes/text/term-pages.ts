@@ -83,7 +83,7 @@ function firstTerm(terms: Uint8Array, at: number): Uint8Array {
 }
 
 /** A page of a dictionary. Ends are exclusive. */
-export interface TermPage {
+interface TermPage {
   /** Number of its first term. */
   readonly firstNumber: number
   readonly count: number
