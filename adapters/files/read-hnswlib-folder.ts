@@ -19,7 +19,7 @@ export interface ReadHnswlibFolderOptions extends ReadOptions {
   readonly metadata?: 'fields' | 'json' | undefined
 }
 
-const readHnswlibFolderShape = shape<ReadHnswlibFolderOptions>()({
+export const readHnswlibFolderShape = shape<ReadHnswlibFolderOptions>()({
   metadata: oneOf('fields', 'json'),
   signal: signalShape,
 })

@@ -28,7 +28,7 @@ export interface ReadHnswlibOptions extends ReadOptions {
 }
 
 const dimMax = 65_536
-const readHnswlibShape = shape<ReadHnswlibOptions>()({
+export const readHnswlibShape = shape<ReadHnswlibOptions>()({
   space: oneOf('l2', 'ip', 'cosine'),
   dim: integer(1, dimMax),
   signal: signalShape,

@@ -34,7 +34,7 @@ export interface ReadSqliteOptions extends ReadOptions {
   readonly extensions?: readonly string[] | undefined
 }
 
-const readSqliteShape = shape<ReadSqliteOptions>()({
+export const readSqliteShape = shape<ReadSqliteOptions>()({
   table: string('nonEmpty'),
   query: string('nonEmpty'),
   vectors: record(integer(1, 65_536)),

@@ -4,8 +4,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readCsvShape } from '../../adapters/files/csv-options.js'
 import * as files from '../../adapters/files/public.js'
+import { readHnswlibShape } from '../../adapters/files/read-hnswlib.js'
+import { readHnswlibFolderShape } from '../../adapters/files/read-hnswlib-folder.js'
 import { readJsonLinesShape } from '../../adapters/files/read-json-lines.js'
 import { readParquetShape } from '../../adapters/files/read-parquet.js'
+import { readSqliteShape } from '../../adapters/files/read-sqlite.js'
 import { readShape } from '../../adapters/files/source.js'
 import { writeShape } from '../../adapters/files/target.js'
 import { writeArrowShape } from '../../adapters/files/write-arrow.js'
@@ -260,6 +263,11 @@ const functions: Readonly<Record<string, readonly Checked[]>> = {
   connectWorker: [[connectWorkerShape, o => worker.connectWorker('memory://', o)]],
   readArrow: [[readShape, o => files.readArrow(source, o).next()]],
   readCsv: [[readCsvShape, o => files.readCsv(source, o).next()]],
+  readHnswlib: [
+    [readHnswlibShape, o => files.readHnswlib(target, { space: 'l2', dim: 2, ...(o as object) }).next()],
+  ],
+  readHnswlibFolder: [[readHnswlibFolderShape, o => files.readHnswlibFolder(target, o).next()]],
+  readSqlite: [[readSqliteShape, o => files.readSqlite(target, { table: 't', ...(o as object) }).next()]],
   readJsonLines: [[readJsonLinesShape, o => files.readJsonLines(source, o).next()]],
   readParquet: [[readParquetShape, o => files.readParquet(source, o).next()]],
   writeArrow: [[writeArrowShape, o => files.writeArrow(target, [], o)]],

@@ -50,7 +50,11 @@ test('64-bit integers are bigints on request', async () => {
 test('documentation that the package ships cites no rules and no files of the project', () => {
   const folders = ['src/client', 'adapters/files']
   const files = [
-    ...folders.flatMap(folder => readdirSync(folder).map(name => `${folder}/${name}`)),
+    ...folders.flatMap(folder =>
+      readdirSync(folder, { recursive: true })
+        .filter(name => `${name}`.endsWith('.ts'))
+        .map(name => `${folder}/${name}`),
+    ),
     ...[
       'src/index.ts',
       'adapters/worker/client.ts',
