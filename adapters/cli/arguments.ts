@@ -52,7 +52,7 @@ interface ValueTypes {
   answerFormat: 'table' | 'json' | 'csv' | 'arrow'
   diffFormat: 'text' | 'json'
   sourceFormat: FormatName
-  fileFormat: 'csv' | 'jsonl' | 'arrow'
+  fileFormat: 'csv' | 'jsonl' | 'arrow' | 'parquet' | 'lance'
 }
 
 /**
@@ -98,7 +98,7 @@ const types: {
   answerFormat: oneOf('table', 'json', 'csv', 'arrow'),
   diffFormat: oneOf('text', 'json'),
   sourceFormat: oneOf(...formatNames),
-  fileFormat: oneOf('csv', 'jsonl', 'arrow'),
+  fileFormat: oneOf('csv', 'jsonl', 'arrow', 'parquet', 'lance'),
 }
 
 /** Return the description and the parser of a type whose values are one of some words. */

@@ -279,7 +279,7 @@ export const valueNames = {
   answerFormat: 'table|json|csv|arrow',
   diffFormat: 'text|json',
   sourceFormat: formatNames.join('|'),
-  fileFormat: 'csv|jsonl|arrow',
+  fileFormat: 'csv|jsonl|arrow|parquet|lance',
 } as const
 
 export interface OptionSpec {

@@ -127,8 +127,9 @@ ${secretNote}`,
   },
   export: {
     operands: '<directory> <table> <file>',
-    does: 'Writes the rows of a table to a file: .csv, .tsv, .jsonl or .arrow, and .gz after it. Changes nothing else.',
+    does: 'Writes the rows of a table to a file: .csv, .tsv, .jsonl or .arrow, also with .gz, or .parquet; or to a .lance folder.',
     more: `An existing file is replaced when the new file is complete. If the command fails, <file> stays as it was.
+A .lance folder is a table for LanceDB. It must not exist. Indexes are not written.
 ${rootUrl}`,
     options: {
       where,

@@ -1,6 +1,6 @@
 /** Runs the command `sheaf export`. */
 import type { ArrowBatch, Namespace } from '../../src/index.js'
-import { writeArrow, writeCsv, writeJsonLines } from '../files/public.js'
+import { writeArrow, writeCsv, writeJsonLines, writeLance, writeParquet } from '../files/public.js'
 import type { Call } from './arguments.js'
 import { Misuse } from './misuse.js'
 import { openRoot, openVersion } from './open-root.js'
@@ -19,6 +19,16 @@ const formatOfEnding: Readonly<Record<string, FileFormat>> = {
   arrow: 'arrow',
   feather: 'arrow',
   ipc: 'arrow',
+  parquet: 'parquet',
+  lance: 'lance',
+}
+
+const writers = {
+  csv: writeCsv,
+  jsonl: writeJsonLines,
+  arrow: writeArrow,
+  parquet: writeParquet,
+  lance: writeLance,
 }
 
 /** Write rows of a table to a file. The file is complete, or unchanged. */
@@ -29,9 +39,11 @@ export async function exportTable(command: Call<'export'>): Promise<void> {
     command.format ?? (Object.hasOwn(formatOfEnding, ending) ? formatOfEnding[ending]! : undefined)
   if (format === undefined) {
     throw new Misuse(
-      `the name of ${file} does not say which format it has: name it .csv, .tsv, .jsonl or .arrow, or pass --format`,
+      `the name of ${file} does not say which format it has: name it .csv, .tsv, .jsonl, .arrow, .parquet or .lance, or pass --format`,
     )
   }
+  if ((format === 'parquet' || format === 'lance') && /\.gz$/i.test(file))
+    throw new Misuse(`the format ${format} compresses its own values: leave out .gz in ${file}`)
   const { delimiter = ending === 'tsv' ? '\t' : ',' } = command
   if (command.delimiter !== undefined && format !== 'csv')
     throw new Misuse('--delimiter needs the format csv')
@@ -47,7 +59,7 @@ export async function exportTable(command: Call<'export'>): Promise<void> {
       line.show(showCounted(read, 'row'))
     }
   }
-  const write = { csv: writeCsv, jsonl: writeJsonLines, arrow: writeArrow }[format]
+  const write = writers[format]
   const options = { signal, ...(format === 'csv' && { delimiter }) }
   const { rows, bytes } = await write(file, counted(), options).finally(() => line.clear())
   console.log(`${showCounted(rows, 'row')} written to ${file}, ${showSize(bytes)}`)

@@ -36,15 +36,33 @@ export async function openLanceStore(
       hint: 'leave out the options readOnly and create; to write, copy the tables into a root of Sheaf',
     })
   }
-  const directory = resolve(fileURLToPath(path.replace(/^lance\+/i, '')))
+  const directory = directoryOf(path)
   const one = basename(directory)
   const reading = { create: false, readOnly: true, clock }
-  const own = await FileStore.open(directory, reading)
+  const own = await FileStore.open(directory, reading).catch(error => {
+    if (error?.code !== ErrorCode.NamespaceNotFound) throw error
+    // The hint of the store names an option that these connections refuse.
+    throw new SheafError(ErrorCode.NamespaceNotFound, error.message, {
+      hint: 'pass the directory that contains the folders <name>.lance',
+    })
+  })
   for await (const { key } of own.list('_versions/', undefined, options.signal)) {
     if (!key.endsWith('.manifest')) continue
     return new LanceStore(await FileStore.open(dirname(directory), reading), one, clock)
   }
   return new LanceStore(own, null, clock)
+}
+
+/** Return the path in the address of a directory. Throws `InvalidInput` if the address has none. */
+function directoryOf(path: string): string {
+  try {
+    return resolve(fileURLToPath(path.replace(/^lance\+/i, '')))
+  } catch (cause) {
+    throw invalidInput(`${quote(path)} is not the address of a local directory`, {
+      hint: 'write it with three slashes and an absolute path: lance+file:///data/lancedb',
+      cause,
+    })
+  }
 }
 
 /** The operations before which the connection looks for new tables. */

@@ -3,7 +3,8 @@ import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { connect } from '../../src/index.js'
+import { connect, ErrorCode } from '../../src/index.js'
+import { failure } from '../support/failure.js'
 import { temporaryRoots } from '../support/roots.js'
 
 const golden = join(import.meta.dirname, '../golden/lance-tables')
@@ -106,4 +107,16 @@ test('options that have no meaning for a directory of LanceDB are refused', asyn
     await expect(connect(address(golden), options)).rejects.toMatchObject({ status: 400 })
   }
   await expect(connect(address(join(golden, 'missing')))).rejects.toMatchObject({ status: 404 })
+})
+
+test('an address without a local directory is refused', async () => {
+  expect(await failure(connect('lance+file://host/data'))).toMatchObject({
+    code: ErrorCode.InvalidInput,
+    message: expect.stringContaining('lance+file://host/data'),
+    hint: expect.stringContaining('lance+file:///'),
+  })
+  expect(await failure(connect(address(join(freshFolder(), 'missing'))))).toMatchObject({
+    code: ErrorCode.NamespaceNotFound,
+    hint: expect.not.stringContaining('create'),
+  })
 })

@@ -4,11 +4,12 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { selectionOf } from '../../../adapters/cli/split-list.js'
 import { tableLines } from '../../../adapters/cli/text-table.js'
 import { plainPieces } from '../../../adapters/files/pieces.js'
-import { readArrow, readCsv } from '../../../adapters/files/public.js'
+import { readArrow, readCsv, readParquet } from '../../../adapters/files/public.js'
 import { decodeIpc } from '../../../src/arrow/decode-ipc.js'
 import { connect } from '../../../src/index.js'
 import { temporaryRoots } from '../../support/roots.js'
@@ -223,10 +224,31 @@ describe('sheaf export', () => {
     writeFileSync(at('old.jsonl'), 'old')
     expect(run('export', root, 't', at('old.jsonl'), '--where', 'nope = 1').status).toBe(1)
     expect(readFileSync(at('old.jsonl'), 'utf8')).toBe('old')
-    expect(run('export', root, 't', at('t.parquet'))).toMatchObject({
-      status: 2,
-      stderr: expect.stringContaining('pass --format'),
-    })
-    expect(existsSync(at('t.parquet'))).toBe(false)
+    for (const [name, message] of [
+      ['t.xyz', 'pass --format'],
+      ['t.parquet.gz', 'leave out .gz'],
+    ] as const) {
+      expect(run('export', root, 't', at(name))).toMatchObject({
+        status: 2,
+        stderr: expect.stringContaining(message),
+      })
+      expect(existsSync(at(name))).toBe(false)
+    }
+  })
+
+  test('writes Parquet, and a folder that a connection to lance+file: reads', async () => {
+    const root = await rootWithTable()
+    const directory = freshRoot()
+    mkdirSync(directory)
+    expect(run('export', root, 't', join(directory, 't.parquet')).status).toBe(0)
+    expect(run('export', root, 't', join(directory, 't.lance')).status).toBe(0)
+    await using ns = await connect(root, { readOnly: true })
+    const rows = await ns.table('t').query().orderBy('id').toArray({ int64: 'bigint' })
+    await using lance = await connect(`lance+${pathToFileURL(directory)}`)
+    expect(await lance.table('t').query().orderBy('id').toArray({ int64: 'bigint' })).toEqual(rows)
+    await using memory = await connect('memory://')
+    const copy = await memory.createTable('t', readParquet(join(directory, 't.parquet')))
+    expect(await copy.query().orderBy('id').toArray({ int64: 'bigint' })).toEqual(rows)
+    expect(run('export', root, 't', join(directory, 't.lance'))).toMatchObject({ status: 1 })
   })
 })
