@@ -1,4 +1,5 @@
 /** Reads SQLite files with the package `better-sqlite3`, or with `node:sqlite` if Node has it. Only this file uses them. */
+/// <reference path="./better-sqlite3.d.ts" />
 import type { Database } from 'better-sqlite3'
 import { invalidInput, quote } from '../../src/errors.js'
 
