@@ -228,10 +228,6 @@ export class Checkpoints<S> {
     return keys
   }
 
-  async remove(key: string): Promise<void> {
-    await this.#store.delete(key)
-  }
-
   /** Read all checkpoints, the newest first. Throws Unsupported for a checkpoint that needs a newer Sheaf. */
   async *each(signal?: AbortSignal): AsyncGenerator<FoundCheckpoint<S>> {
     for await (const named of this.#named(signal)) {

@@ -135,10 +135,9 @@ export class Checkpointing implements MaintenanceTask {
       }
       const written = await writeCheckpoint(checkpoints, fold, extra, predecessor)
       const named = await this.#enter(written.key, fold)
-      if (named === null) {
-        await checkpoints.remove(written.key)
-        continue
-      }
+      // The file stays until a later checkpoint prunes it. Another process may have written the same file from the same
+      // state, and the log may name it.
+      if (named === null) continue
       // Do not go back: a reader in this process may have adopted a newer checkpoint meanwhile, because it missed a
       // page.
       if (history.sealed <= fold.slot) {

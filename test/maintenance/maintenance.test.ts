@@ -111,6 +111,36 @@ test('one of two processes writes the checkpoint, and both use it', async () => 
   await next.close()
 })
 
+test('a checkpoint that two processes write from the same state stays after one of them names it', async () => {
+  const store = new MemoryStore('memory://')
+  const written: string[] = []
+  let meet = () => {}
+  const both = new Promise<void>(resolve => {
+    meet = resolve
+  })
+  const meeting = new Proxy(store, {
+    get(target, name) {
+      if (name !== 'putIfAbsent') {
+        const member = Reflect.get(target, name, target)
+        return typeof member === 'function' ? member.bind(target) : member
+      }
+      return async (...call: Parameters<MemoryStore['putIfAbsent']>) => {
+        if (call[0].startsWith('_ckpt/') && written.push(call[0]) === 2) meet()
+        if (call[0].startsWith('_ckpt/')) await both
+        return target.putIfAbsent(...call)
+      }
+    },
+  })
+  const options = { store: meeting, maintenance: { compact: false } } as const
+  const processes = [await connect('memory://', options), await connect('memory://', options)]
+  await fillLog(processes[0]!, 0)
+  await processes[1]!.namespaceNames()
+  await Promise.all(processes.map(ns => ns.optimize()))
+  expect(written[1]).toBe(written[0])
+  expect(await keysIn(store, '_ckpt/')).toContain(written[0])
+  for (const ns of processes) await ns.close()
+})
+
 test('the 64th version of a table gets a stored manifest, and older ones are readable without it', async () => {
   const store = new MemoryStore('memory://')
   const ns = await connect('memory://', { store, maintenance: { compact: false } })
