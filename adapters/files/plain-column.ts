@@ -1,7 +1,7 @@
-/** Replaces dictionaries by their values, because Lance files get values. */
-import type { Column } from '../../../src/arrow/column.js'
-import type { DataType, Field, Schema } from '../../../src/arrow/types.js'
-import { decoded } from '../../../src/sql/kernels/dictionary.js'
+/** Replaces dictionaries by their values, for files that get values. */
+import type { Column } from '../../src/arrow/column.js'
+import type { DataType, Field, Schema } from '../../src/arrow/types.js'
+import { decoded } from '../../src/sql/kernels/dictionary.js'
 
 /** Return the schema without dictionaries. */
 export function plainSchema(schema: Schema): Schema {

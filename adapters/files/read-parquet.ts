@@ -20,6 +20,7 @@ import { isSqlFragment, type SqlFragment } from '../../src/sql/syntax/sql-fragme
 import { assembleColumn } from './parquet/assemble-columns.js'
 import { brokenParquet } from './parquet/fault.js'
 import { LeafReader, type LeafRows } from './parquet/leaf-reader.js'
+import { leavesOf } from './parquet/leaves-of.js'
 import { type FileMetadata, type RowGroup, readMetadata } from './parquet/metadata.js'
 import { Pushdown, placesOf, type RowRange } from './parquet/pushdown.js'
 import { openRanges, type ParquetSource, type RangeFile } from './parquet/random-access.js'
@@ -268,17 +269,17 @@ class GroupReader {
     this.#group = group
     this.#pacer = pacer
     this.#skips = skips
-    for (const plan of plans) for (const leaf of leavesOf(plan)) this.#skipped.set(leaf, 0)
+    for (const plan of plans) for (const leaf of leavesOf<LeafPlan>(plan)) this.#skipped.set(leaf, 0)
   }
 
   /** Skip rows of all columns, except of the columns `read`, which were already read. */
   skip(rows: number, read: readonly ReadPlan[] = []): void {
-    const done = new Set(read.flatMap(leavesOf))
+    const done = new Set(read.flatMap(plan => leavesOf<LeafPlan>(plan)))
     for (const [leaf, before] of this.#skipped) if (!done.has(leaf)) this.#skipped.set(leaf, before + rows)
   }
 
   async read(plans: readonly ReadPlan[], rows: number): Promise<Column[]> {
-    const needed = [...new Set(plans.flatMap(leavesOf))]
+    const needed = [...new Set(plans.flatMap(plan => leavesOf<LeafPlan>(plan)))]
     const found = new Map<number, LeafRows>()
     await Promise.all(
       needed.map(async plan => {
@@ -313,16 +314,5 @@ class GroupReader {
     // With known places, only the pages that have rows to read are read.
     const window = places === null ? Math.max(file.readAhead, share) : file.readAhead
     return new LeafReader({ file, plan, chunk, places, windowBytes: window }, this.#pacer)
-  }
-}
-
-function leavesOf(plan: ReadPlan): LeafPlan[] {
-  switch (plan.kind) {
-    case 'leaf':
-      return [plan]
-    case 'struct':
-      return plan.children.flatMap(leavesOf)
-    case 'list':
-      return leavesOf(plan.child)
   }
 }

@@ -23,8 +23,8 @@ import {
   manifestPath,
   transactionPath,
 } from './lance/manifest.js'
-import { plainColumn, plainSchema } from './lance/plain-column.js'
 import { type FileRows, rowPieces } from './pieces.js'
+import { plainColumn, plainSchema } from './plain-column.js'
 import type { WriteOptions, Written } from './target.js'
 
 export interface WriteLanceOptions extends WriteOptions {

@@ -1,11 +1,10 @@
 /** Writes rows as a Parquet file. */
-import { type Batch, type Column, isValid } from '../../src/arrow/column.js'
+import type { Batch } from '../../src/arrow/column.js'
 import { concatBatches } from '../../src/arrow/concat.js'
 import { givenSchema } from '../../src/arrow/given-schema.js'
 import { batchBytes } from '../../src/arrow/layout.js'
 import { sliceBatch } from '../../src/arrow/slice.js'
-import { takeColumn } from '../../src/arrow/take.js'
-import type { DataType, Field, Schema } from '../../src/arrow/types.js'
+import type { Schema } from '../../src/arrow/types.js'
 import { writesZstd } from '../../src/arrow/zstd.js'
 import { type SchemaInput, schemaShape } from '../../src/client/schema.js'
 import { unsupported } from '../../src/errors.js'
@@ -18,6 +17,7 @@ import { batchOf } from './batch-of.js'
 import type { ParquetCompression } from './parquet/codecs.js'
 import { ParquetEncoder, parquetMagic } from './parquet/file-encoder.js'
 import { type FileRows, rowPieces } from './pieces.js'
+import { plainColumn, plainSchema } from './plain-column.js'
 import { type FileTarget, type Progress, type WriteOptions, type Written, writeChunks } from './target.js'
 
 export interface WriteParquetOptions extends WriteOptions {
@@ -119,37 +119,6 @@ async function* encodeParquet(
 
 /** Replace the numbers of dictionary values by the values. */
 function withoutDictionaries(batch: Batch): Batch {
-  const columns = batch.columns.map(plainColumn)
-  const fields = batch.schema.fields.map(plainField)
-  return { schema: { fields }, length: batch.length, columns }
-}
-
-function plainField(field: Field): Field {
-  return { ...field, type: plainType(field.type) }
-}
-
-function plainType(type: DataType): DataType {
-  switch (type.kind) {
-    case 'dictionary':
-      return plainType(type.value)
-    case 'struct':
-      return { ...type, children: type.children.map(plainField) }
-    case 'list':
-    case 'fixed_size_list':
-    case 'map':
-      return { ...type, child: plainField(type.child) }
-    default:
-      return type
-  }
-}
-
-function plainColumn(column: Column): Column {
-  const { type, dictionary, values, length } = column
-  if (dictionary === null) {
-    if (column.children.length === 0) return column
-    return { ...column, type: plainType(type), children: column.children.map(plainColumn) }
-  }
-  const numbers = new Int32Array(length)
-  for (let i = 0; i < length; i++) numbers[i] = isValid(column, i) ? Number(values![i]) : -1
-  return takeColumn(plainColumn(dictionary), numbers)
+  const { fields } = plainSchema(batch.schema)
+  return { schema: { fields }, length: batch.length, columns: batch.columns.map(plainColumn) }
 }

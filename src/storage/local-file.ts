@@ -154,12 +154,16 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array, path: string): Pr
   }
 }
 
-/**
- * Sync the name of a file: its directory; on Windows, which cannot sync directories, the file. Ignores that a file system
- * cannot sync directories, because the file is complete.
- */
+/** Sync the name of a file: its directory; on Windows, which cannot sync directories, the file. */
 async function syncName(path: string): Promise<void> {
-  const handle = isWindows() ? await open(path, 'r+') : await open(dirname(path), 'r')
+  await syncAndClose(isWindows() ? await open(path, 'r+') : await open(dirname(path), 'r'))
+}
+
+/**
+ * Sync a directory or a file. Ignores that a file system cannot sync directories, because the files in the directory are
+ * complete.
+ */
+export async function syncAndClose(handle: FileHandle): Promise<void> {
   try {
     await handle.sync()
   } catch (error) {

@@ -4,8 +4,8 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { invalidInput, quote } from '../errors.js'
 import { systemClock } from '../primitives/clock.js'
 import { isWindows, unlessBusy } from './busy-file.js'
-import { ioError, lacksDirectorySync, systemCode } from './io-error.js'
-import { writeLocalFile } from './local-file.js'
+import { ioError, systemCode } from './io-error.js'
+import { syncAndClose, writeLocalFile } from './local-file.js'
 
 /** A folder that is being written. */
 export interface NewFolder {
@@ -86,13 +86,5 @@ function taken(path: string): Error {
 }
 
 async function syncFolder(path: string): Promise<void> {
-  if (isWindows()) return
-  const handle = await open(path, 'r')
-  try {
-    await handle.sync()
-  } catch (error) {
-    if (!lacksDirectorySync(error)) throw error
-  } finally {
-    await handle.close()
-  }
+  if (!isWindows()) await syncAndClose(await open(path, 'r'))
 }

@@ -17,6 +17,7 @@ import {
   type ValueStatistics,
 } from './encode-values.js'
 import { bitWidth, encodeHybrid } from './hybrid.js'
+import { leavesOf } from './leaves-of.js'
 import { physicalTypes } from './metadata.js'
 import { type ShreddedLeaf, shredColumn } from './shred-columns.js'
 import {
@@ -31,7 +32,7 @@ import {
   text,
   writeThrift,
 } from './thrift-writer.js'
-import { type FilePlan, type LeafWritePlan, planFile, type WritePlan } from './write-plan.js'
+import { type FilePlan, type LeafWritePlan, planFile } from './write-plan.js'
 
 /** Numbers of encodings in the format. */
 const Encoding = { plain: 0, rle: 3 } as const
@@ -85,7 +86,9 @@ export class ParquetEncoder {
     this.#plan = planFile(schema.fields)
     this.#compression = compression
     this.#pacer = pacer
-    this.#pending = this.#plan.columns.flatMap(leavesOf).map(plan => ({ plan, pages: [] }))
+    this.#pending = this.#plan.columns
+      .flatMap(plan => leavesOf<LeafWritePlan>(plan))
+      .map(plan => ({ plan, pages: [] }))
   }
 
   /** Add rows to the current row group, as one page of each leaf. The columns must not have dictionaries. */
@@ -241,17 +244,6 @@ export class ParquetEncoder {
       [6, chunk.columnIndex && int64(chunk.columnIndex[0])],
       [7, chunk.columnIndex && int32(chunk.columnIndex[1])],
     ])
-  }
-}
-
-function leavesOf(plan: WritePlan): LeafWritePlan[] {
-  switch (plan.kind) {
-    case 'leaf':
-      return [plan]
-    case 'struct':
-      return plan.children.flatMap(leavesOf)
-    case 'list':
-      return leavesOf(plan.child)
   }
 }
 
