@@ -77,7 +77,7 @@ export function hasKnownEnding(name: string): boolean {
   return Object.values(sourceFormats).some(({ endings }) => endings.includes(ending ?? ''))
 }
 
-/** Bytes that determine the format of a file, if it has so many. */
+/** The format of a file is found in at most this number of its first bytes. */
 const headBytes = 64 * 1024
 
 /**

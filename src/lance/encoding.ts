@@ -32,7 +32,7 @@ export interface PackedField {
   readonly lengthBits: number
 }
 
-/** What the levels of one layer mean. A list layer has a level for null lists and one for empty lists, if there are any. */
+/** The levels that one layer has. A list layer may have a level for null lists and a level for empty lists. */
 export interface Layer {
   readonly isList: boolean
   readonly hasNulls: boolean

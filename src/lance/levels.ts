@@ -20,7 +20,7 @@ export interface Levels {
   readonly def: Uint16Array | null
 }
 
-/** What a definition level means: in which layer it stands for a null or an empty list. Level 0 has the layer -1. */
+/** The layer in which a definition level stands for a null or an empty list. Level 0 has the layer -1. */
 interface Meaning {
   readonly layer: number
   readonly isEmptyList: boolean

@@ -37,7 +37,7 @@ interface PlainLists {
   readonly items: number
 }
 
-/** What decoding needs besides the message of an encoding. */
+/** The inputs of a decoder besides the message of its encoding. */
 interface Context {
   readonly buffers: readonly Uint8Array[]
   readonly type: DataType

@@ -12,7 +12,7 @@ import { MessageReader } from './protobuf.js'
 import { readPage } from './read-page.js'
 import type { LanceField } from './schema.js'
 
-/** What a column needs of its file. */
+/** The file of a column, as the readers of columns see it. */
 export interface ColumnSource {
   readonly pacer: Pacer
   /** Return the metadata of the column of a field. */

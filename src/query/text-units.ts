@@ -47,7 +47,7 @@ export interface TextUnit {
   places(ordinals: Uint32Array): MaybePromise<Float64Array>
 }
 
-/** What a search needs of a column. */
+/** The column that a search reads, and its query. */
 interface Wanted {
   readonly query: TextNode
   /** Index of the column in `TextSearch.columns`. */

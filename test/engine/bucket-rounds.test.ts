@@ -99,7 +99,8 @@ test('the first text search of a process in an index with many terms takes four 
     if (name === 'similar terms') expect(bytes, log).toBeGreaterThan(800_000)
     else expect(bytes, log).toBeLessThan(500_000)
     await ns.close()
-  } // A process gives the same answers before and after it has read so many pages that it reads the dictionary.
+  }
+  // A process gives the same answers before and after it reads the whole dictionary, after half of it in pages.
   const ns = await connect('many', { store: storeOf(new FarBucket(objects, 0)), readOnly: true })
   for (let i = 0; i < 20; i++) {
     for (const [name, [query]] of Object.entries(queries))

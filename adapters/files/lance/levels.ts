@@ -133,7 +133,7 @@ function visible(column: Column, slots: Int32Array | null): Column {
   return isWhole ? column : takeColumn(column, rows)
 }
 
-/** What a page says about a layer. */
+/** The value of the enum `RepDefLayer` for a layer of a page. */
 type LayerKind = 1 | 2 | 3 | 4 | 5 | 6
 
 /** The levels of a page: only those that occur, numbered without gaps. */

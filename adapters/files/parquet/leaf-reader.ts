@@ -62,7 +62,7 @@ interface Piece {
   readonly values: Column
 }
 
-/** What a reader reads: the chunk of a leaf. */
+/** The chunk of a leaf in one row group. */
 interface LeafChunk {
   readonly file: RangeFile
   readonly plan: LeafPlan

@@ -63,7 +63,7 @@ export class PagedText {
     return sectionOf(this.#file, 'lengths').bytes + this.#dictionary.bytes + postings.bytes + positions.bytes
   }
 
-  /** Whether searches have read so many pages that a reader should read the dictionary whole. */
+  /** Whether searches have read half of the dictionary in pages. A reader should then read it whole. */
   get isMuchRead(): boolean {
     return this.#read >= this.#dictionary.dictionaryBytes / 2
   }

@@ -70,7 +70,7 @@ function fieldAsRead(field: Field): Field {
   return { ...field, type: asRead(field.type) }
 }
 
-/** What apache-arrow or Parquet cannot hold. */
+/** Return whether apache-arrow and Parquet have all types of a schema. */
 function isKept({ schema }: { schema: Schema }): boolean {
   const text = JSON.stringify(schema)
   return !/"kind":"struct","children":\[\]|"size":0|"width":0/.test(text)
