@@ -184,6 +184,31 @@ describe.each(releases)('LanceDB $release', ({ lancedb }) => {
     })
   }
 
+  test('reads lists in null structs, with and without null items and empty lists', async () => {
+    const entries: DataType = {
+      kind: 'struct',
+      children: [{ ...item(int32, false), name: 'key' }, item(int32)],
+    }
+    const map: DataType = {
+      kind: 'map',
+      keysSorted: false,
+      child: { ...item(entries, false), name: 'entries' },
+    }
+    const lists: readonly [DataType, nulls: unknown, values: unknown, empty: unknown][] = [
+      [list(int32), [null], [1], []],
+      [list({ kind: 'struct', children: [item(int32)] }), [{ item: null }], [{ item: 1 }], []],
+      [list(list(int32)), [null], [[null], [1]], [[]]],
+      [map, new Map([[1, null]]), new Map([[1, 2]]), new Map()],
+    ]
+    for (const [type, ...values] of lists) {
+      const nested: DataType = { kind: 'struct', children: [{ name: 'l', type, nullable: true }] }
+      for (let chosen = 1; chosen < 8; chosen++) {
+        const rows = values.filter((_, i) => (chosen >> i) & 1).map(l => ({ l }))
+        await expectSame(lancedb, [column(nested, [null, ...rows, ...rows])])
+      }
+    }
+  })
+
   test('adds rows, deletes rows, and builds an index', async () => {
     const root = newRoot()
     mkdirSync(root)

@@ -136,7 +136,7 @@ function visible(column: Column, slots: Int32Array | null): Column {
 /** The value of the enum `RepDefLayer` for a layer of a page. */
 type LayerKind = 1 | 2 | 3 | 4 | 5 | 6
 
-/** The levels of a page: only those that occur, numbered without gaps. */
+/** The levels of a page: those that occur or that LanceDB needs, numbered without gaps. */
 export interface PageLevels {
   readonly rep: Uint16Array | null
   readonly def: Uint16Array | null
@@ -160,9 +160,13 @@ export function pageLevels(
   let maxVisible = 0
   let isInside = true
   const numbers = new Uint16Array(used.length)
-  const kinds = layers.map(({ isList, nullLevel, emptyLevel }): LayerKind => {
-    const hasNulls = used[nullLevel] === 1
+  const outermost = layers.findLastIndex(({ nullLevel, emptyLevel }) => {
+    return used[nullLevel] === 1 || (emptyLevel > 0 && used[emptyLevel] === 1)
+  })
+  const kinds = layers.map(({ isList, nullLevel, emptyLevel }, layer): LayerKind => {
     const hasEmpty = isList && used[emptyLevel] === 1
+    // LanceDB cannot read a list without a level of its own in an item that is null further outside.
+    const hasNulls = used[nullLevel] === 1 || (isList && !hasEmpty && layer < outermost)
     if (hasNulls) numbers[nullLevel] = ++maxDef
     if (hasEmpty) numbers[emptyLevel] = ++maxDef
     if (isList) isInside = false
