@@ -8,6 +8,7 @@ export default defineConfig({
   resolve: { alias },
   test: {
     include: ['test/peers/**/*.test.ts'],
+    setupFiles: ['test/setup.ts'],
     pool: 'forks',
     // The clients look once a second whether an index is there: there is time for others.
     maxWorkers: 3,
