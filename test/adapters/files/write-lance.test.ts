@@ -1,5 +1,5 @@
 /** Rows to Lance tables: which files there are, and what is refused. The peers read the values. */
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { writeLance } from '../../../adapters/files/public.js'
@@ -25,6 +25,16 @@ describe('writeLance', () => {
     expect(readdirSync(join(path, '_versions'))).toEqual(['18446744073709551614.manifest'])
     expect(readdirSync(join(path, 'data'))).toHaveLength(1)
     expect(readdirSync(folder)).toEqual(['t.lance'])
+  })
+
+  test('names this version of the package as the writer of the manifest', async () => {
+    const path = join(newFolder(), 't.lance')
+    await writeLance(path, [{ a: 1 }])
+    const manifest = readFileSync(join(path, '_versions/18446744073709551614.manifest'))
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
+    const name = Buffer.from('sheaf')
+    const writer = [0x0a, name.length, ...name, 0x12, version.length, ...Buffer.from(version)]
+    expect(manifest.includes(Buffer.from(writer))).toBe(true)
   })
 
   test('leaves nothing behind if the rows fail or the signal aborts', async () => {
