@@ -49,7 +49,7 @@ interface ValueTypes {
   delimiter: string
   importMode: 'create' | 'append' | 'upsert'
   badRows: 'fail' | 'skip'
-  answerFormat: 'table' | 'json' | 'csv' | 'arrow'
+  answerFormat: 'table' | 'json' | 'csv' | 'arrow' | 'parquet'
   diffFormat: 'text' | 'json'
   sourceFormat: FormatName
   fileFormat: 'csv' | 'jsonl' | 'arrow' | 'parquet' | 'lance'
@@ -95,7 +95,7 @@ const types: {
   delimiter: ['one character, or tab', text => (text === 'tab' ? '\t' : text.length === 1 ? text : null)],
   importMode: oneOf('create', 'append', 'upsert'),
   badRows: oneOf('fail', 'skip'),
-  answerFormat: oneOf('table', 'json', 'csv', 'arrow'),
+  answerFormat: oneOf('table', 'json', 'csv', 'arrow', 'parquet'),
   diffFormat: oneOf('text', 'json'),
   sourceFormat: oneOf(...formatNames),
   fileFormat: oneOf('csv', 'jsonl', 'arrow', 'parquet', 'lance'),

@@ -276,7 +276,7 @@ export const valueNames = {
   delimiter: '<character>',
   importMode: 'create|append|upsert',
   badRows: 'fail|skip',
-  answerFormat: 'table|json|csv|arrow',
+  answerFormat: 'table|json|csv|arrow|parquet',
   diffFormat: 'text|json',
   sourceFormat: formatNames.join('|'),
   fileFormat: 'csv|jsonl|arrow|parquet|lance',

@@ -4,7 +4,7 @@ import type { Batch } from '../../src/arrow/column.js'
 import type { Schema } from '../../src/arrow/types.js'
 import { ArrowRows } from '../../src/client/arrow-rows.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
-import type { ArrowBatch, Namespace, Reply, Row, Table } from '../../src/index.js'
+import type { Namespace, Reply, Table } from '../../src/index.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import { parseId } from '../../src/protocol/identifiers.js'
 import type { Call } from './arguments.js'
@@ -320,9 +320,10 @@ class Import {
         this.#progress.bytes += bytes
       })
       formats.add(format)
-      const counted = this.#counted(pieces, first => {
+      const counted = this.#counted(pieces, names => {
         isFirst = false
-        if (mode === 'upsert') upserted ??= columnsOf(first, columns)
+        if (mode !== 'upsert') return
+        upserted ??= { ...columns, fields: columns.fields.filter(({ name }) => names.includes(name)) }
       })
       const schemaOf = () => upserted ?? columns
       yield* convertRows(counted, { path, schemaOf, needsAll: mode === 'upsert', onBadRow })
@@ -333,17 +334,17 @@ class Import {
     this.#checkCsvOptions(formats)
   }
 
-  /** Yield the pieces, show the progress, and wait for the file of bad rows. `onFirst` is called with the first row. */
+  /** Yield the pieces, show the progress, and wait for the file of bad rows. `onFirst` is called with the columns of the first row. */
   async *#counted(
     pieces: AsyncIterable<SourcePiece>,
-    onFirst: (row: Row | ArrowBatch) => void,
+    onFirst: (names: readonly string[]) => void,
   ): AsyncGenerator<SourcePiece> {
     let isFirst = true
     for await (const piece of pieces) {
-      const row = 'lines' in piece ? piece.rows[0] : piece
-      this.#progress.rows += 'lines' in piece ? piece.rows.length : piece.numRows
-      if (isFirst && row !== undefined) {
-        onFirst(row)
+      const rows = 'lines' in piece ? piece.rows.length : piece.numRows
+      this.#progress.rows += rows
+      if (isFirst && (rows > 0 || !('lines' in piece))) {
+        onFirst('lines' in piece ? Object.keys(piece.rows[0]!) : piece.schema.fields.map(({ name }) => name))
         isFirst = false
       }
       yield piece
@@ -423,11 +424,6 @@ function checkPart({ name, rows }: Part, sent: number): void {
   throw invalidInput(`${name} has ${rows} rows, but ${sent} rows were sent for it`, {
     hint: 'the sources or the program have changed; run the command again, which starts again',
   })
-}
-
-/** Return the columns of a table that a row has. */
-function columnsOf(row: Row | ArrowBatch, columns: Schema): Schema {
-  return { ...columns, fields: columns.fields.filter(({ name }) => Object.hasOwn(row, name)) }
 }
 
 /** Return the error of a bad row with the options that help. */

@@ -1,7 +1,7 @@
 /** Runs the commands `sheaf query` and `sheaf head`. */
 import type { ArrowBatch, Namespace, Search, Table } from '../../src/index.js'
 import { plainPieces } from '../files/pieces.js'
-import { writeArrow, writeCsv, writeJsonLines } from '../files/public.js'
+import { writeArrow, writeCsv, writeJsonLines, writeParquet } from '../files/public.js'
 import type { Call } from './arguments.js'
 import { openRoot, openVersion } from './open-root.js'
 import { standardOutput } from './output.js'
@@ -88,6 +88,7 @@ async function print(
   if (format === 'json') await writeJsonLines(target, batches, { signal })
   else if (format === 'csv') await writeCsv(target, batches, { signal })
   else if (format === 'arrow') await writeArrow(target, batches, { signal })
+  else if (format === 'parquet') await writeParquet(target, batches, { signal })
   else {
     const lines = tableLines(plainPieces(batches, signal), process.stdout.columns || undefined)
     for await (const line of lines) {

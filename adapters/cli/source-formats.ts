@@ -8,6 +8,7 @@ import type { NumberedRows, OnBadRow } from '../files/numbered-rows.js'
 import { readArrow } from '../files/read-arrow.js'
 import { csvPieces } from '../files/read-csv.js'
 import { jsonLinePieces } from '../files/read-json-lines.js'
+import { readParquet } from '../files/read-parquet.js'
 import { ReaderTypes } from '../files/reader-types.js'
 import { NamedChunks, unpack } from '../files/source.js'
 import { type FormatName, formatNames } from './format-names.js'
@@ -33,6 +34,8 @@ export interface OpenedSource {
   readonly isPacked: boolean
   /** The first bytes, decompressed. The whole content if it is shorter. */
   readonly head: Uint8Array
+  /** The last bytes. Empty for a compressed file, which has no end before it is read. */
+  readonly tail: Uint8Array
   /** The whole content, decompressed. */
   readonly content: NamedChunks
 }
@@ -40,27 +43,36 @@ export interface OpenedSource {
 interface SourceFormat {
   /** Endings of the names of files, with which a directory is searched. */
   readonly endings: readonly string[]
-  /** Whether a file with this beginning has the format. The first format of the table that matches counts. */
-  readonly matches: (head: Uint8Array) => boolean
+  /** Whether a file with these bytes has the format. The first format of the table that matches counts. */
+  readonly matches: (source: Pick<OpenedSource, 'head' | 'tail' | 'isPacked'>) => boolean
   readonly read: (source: OpenedSource, options: SourceOptions) => AsyncIterable<SourcePiece>
 }
+
+/** The first and the last bytes of a Parquet file. */
+const parquetMagic = 'PAR1'
 
 const sourceFormats: Readonly<Record<FormatName, SourceFormat>> = {
   arrow: {
     endings: ['arrow', 'arrows', 'feather', 'ipc'],
     // The magic text of a file, or the continuation marker of a stream.
-    matches: head => startsWith(head, 'ARROW1') || startsWith(head, '\xff\xff\xff\xff'),
+    matches: ({ head }) => startsWith(head, 'ARROW1') || startsWith(head, '\xff\xff\xff\xff'),
     read: ({ path, isPacked, content }, { signal }) => readArrow(isPacked ? content : path, { signal }),
+  },
+  parquet: {
+    endings: ['parquet', 'pq'],
+    matches: ({ head, tail, isPacked }) =>
+      startsWith(head, parquetMagic) && (isPacked ? !isText(head) : startsWith(tail, parquetMagic)),
+    read: ({ path, isPacked, content }, { signal }) => readParquet(isPacked ? content : path, { signal }),
   },
   jsonl: {
     endings: ['jsonl', 'ndjson'],
-    matches: head => isJsonObject(firstLine(head)),
+    matches: ({ head }) => isJsonObject(firstLine(head)),
     read: ({ content }, { target, onBadRow, signal }) =>
       jsonLinePieces(content, { signal }, typesOf(target), onBadRow),
   },
   csv: {
     endings: ['csv', 'tsv', 'txt'],
-    matches: head => isText(head),
+    matches: ({ head }) => isText(head),
     read: ({ head, content }, { target, delimiter, columns, nulls = [], onBadRow, signal }) =>
       csvPieces(
         content,
@@ -96,12 +108,14 @@ export async function openSource(
   }
   const raw = fileBytes(path, signal)
   const head = await firstBytes(isPacked ? unpack(raw, path) : raw, headBytes)
-  return { path, isPacked, head, content: new NamedChunks(path, { [Symbol.asyncIterator]: content }) }
+  const tail = isPacked ? new Uint8Array(0) : await lastBytes(path, parquetMagic.length)
+  return { path, isPacked, head, tail, content: new NamedChunks(path, { [Symbol.asyncIterator]: content }) }
 }
 
 /** Return the name of the format that a source has. Throws `InvalidInput` if its content has no known format. */
-export function formatOf({ path, head }: OpenedSource): FormatName {
-  const found = formatNames.find(name => sourceFormats[name].matches(head))
+export function formatOf(source: OpenedSource): FormatName {
+  const { path, head } = source
+  const found = formatNames.find(name => sourceFormats[name].matches(source))
   if (found !== undefined && !(found === 'csv' && firstLine(head).startsWith('['))) return found
   throw invalidInput(`the content of ${quote(path)} has no known format`, { hint: hintFor(head) })
 }
@@ -117,6 +131,8 @@ export function readSource(
 
 function hintFor(head: Uint8Array): string {
   if (startsWith(head, '\xff\xfe') || startsWith(head, '\xfe\xff')) return 'it is UTF-16: convert it to UTF-8'
+  if (startsWith(head, parquetMagic))
+    return `it begins like a Parquet file, but does not end with ${parquetMagic}: it is cut off`
   if (startsWith(head, 'PK')) return 'it is a zip archive: unpack it'
   if (startsWith(head, '\x28\xb5\x2f\xfd')) return 'it is compressed by Zstandard: unpack it'
   if (firstLine(head).startsWith('[')) {
@@ -150,6 +166,16 @@ async function firstBytes(chunks: AsyncIterable<Uint8Array>, count: number): Pro
     if (bytes >= count) break
   }
   return Buffer.concat(found).subarray(0, count)
+}
+
+async function lastBytes(path: string, count: number): Promise<Uint8Array> {
+  const file = await LocalFile.open(path)
+  try {
+    const length = Math.min(count, file.size)
+    return await file.read(file.size - length, length)
+  } finally {
+    await file.close()
+  }
 }
 
 function typesOf(target: Schema): ReaderTypes {

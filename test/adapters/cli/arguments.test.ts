@@ -120,7 +120,10 @@ describe('readArguments', () => {
     [['query', 'data', 't', '--version', '0'], '--version must be an integer > 0, got "0"'],
     [['query', 'data', 't', '--offset=-1'], '--offset must be an integer >= 0'],
     [['query', 'data', 't', '--select', 'a,,b'], '--select must be texts'],
-    [['query', 'data', 't', '--format', 'xml'], '--format must be table, json, csv or arrow, got "xml"'],
+    [
+      ['query', 'data', 't', '--format', 'xml'],
+      '--format must be table, json, csv, arrow or parquet, got "xml"',
+    ],
     [['import', 'a', 'r', '--types', 'zip'], '--types must be column:type'],
     [['import', 'a', 'r', '--vector', 'v:x'], '--vector must be column:dimension'],
     [['import', 'a', 'r', '--delimiter', ';;'], '--delimiter must be one character, or tab'],

@@ -12,7 +12,7 @@ import { type Call, readArguments } from '../../../adapters/cli/arguments.js'
 import { importSources } from '../../../adapters/cli/import.js'
 import { progressText } from '../../../adapters/cli/import-progress.js'
 import { delimiterOf } from '../../../adapters/cli/source-formats.js'
-import { readCsv, writeArrow } from '../../../adapters/files/public.js'
+import { readCsv, writeArrow, writeParquet } from '../../../adapters/files/public.js'
 import { connectHttp } from '../../../adapters/http/client.js'
 import { connect, ErrorCode, type Namespace, type Row, type Table } from '../../../src/index.js'
 import { temporaryRoots } from '../../support/roots.js'
@@ -310,31 +310,36 @@ describe('an import that is killed', () => {
     return filesIn({ 'big.csv': `id,name\n${lines.join('\n')}\n` })
   }
 
-  test('is continued by the same command, which sends only the missing parts', async () => {
-    const directory = bigFile()
-    const server = await served(freshRoot())
-    const args = await killed(join(directory, 'big.csv'), server)
-    await using ns = connectHttp(server.url)
-    expect(await ns.tableNames()).not.toContain('big')
-    expect(statesIn(directory)).toHaveLength(1)
-    const again = await run(args)
-    expect(again).toMatchObject({ status: 0, stdout: '20,000 rows imported: table big, version 2\n' })
-    const [, there] = /continuing an interrupted import: [\d,]+ rows in (\d+) parts are there/.exec(
-      again.stderr,
-    )!
-    expect(Number(there)).toBeGreaterThanOrEqual(5)
-    const sentAfterKill = await insertsUntilCommit(server, ns, 1)
-    const table = await ns.openTable('big')
-    const answer = await table
-      .query()
-      .select({ n: 'count(*)', m: 'count(DISTINCT id)', s: 'sum(id)' })
-      .toArray()
-    expect(answer).toEqual([{ n: rows, m: rows, s: (rows * (rows - 1)) / 2 }])
-    expect(await run([...args, '--table', 'other'])).toMatchObject({ status: 0 })
-    expect(sentAfterKill + Number(there)).toBe(await insertsUntilCommit(server, ns, 2))
-    expect(statesIn(directory)).toEqual([])
-    expect((await ns.tableNames()).filter(name => name.includes('import'))).toEqual([])
-  })
+  test.each(['csv', 'parquet'])(
+    'is continued by the same command, which sends only the missing parts (%s)',
+    async format => {
+      const directory = bigFile()
+      if (format === 'parquet')
+        await writeParquet(join(directory, 'big.parquet'), readCsv(join(directory, 'big.csv')))
+      const server = await served(freshRoot())
+      const args = await killed(join(directory, `big.${format}`), server)
+      await using ns = connectHttp(server.url)
+      expect(await ns.tableNames()).not.toContain('big')
+      expect(statesIn(directory)).toHaveLength(1)
+      const again = await run(args)
+      expect(again).toMatchObject({ status: 0, stdout: '20,000 rows imported: table big, version 2\n' })
+      const [, there] = /continuing an interrupted import: [\d,]+ rows in (\d+) parts are there/.exec(
+        again.stderr,
+      )!
+      expect(Number(there)).toBeGreaterThanOrEqual(5)
+      const sentAfterKill = await insertsUntilCommit(server, ns, 1)
+      const table = await ns.openTable('big')
+      const answer = await table
+        .query()
+        .select({ n: 'count(*)', m: 'count(DISTINCT id)', s: 'sum(id)' })
+        .toArray()
+      expect(answer).toEqual([{ n: rows, m: rows, s: (rows * (rows - 1)) / 2 }])
+      expect(await run([...args, '--table', 'other'])).toMatchObject({ status: 0 })
+      expect(sentAfterKill + Number(there)).toBe(await insertsUntilCommit(server, ns, 2))
+      expect(statesIn(directory)).toEqual([])
+      expect((await ns.tableNames()).filter(name => name.includes('import'))).toEqual([])
+    },
+  )
 
   test('refuses a changed source and other options, and starts again with --restart', async () => {
     const directory = bigFile()

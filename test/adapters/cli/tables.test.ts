@@ -67,10 +67,15 @@ describe('sheaf query', () => {
     expect(run('query', root, 't', '--where', 'id < 0', '--format', 'csv').stdout).toBe('id,name,city\n')
   })
 
-  test('writes Arrow, and reads a server as it reads a root', async () => {
+  test('writes Arrow and Parquet, and reads a server as it reads a root', async () => {
     const root = await rootWithTable()
     const { stdout } = spawnSync(process.execPath, [program, 'query', root, 't', '--format', 'arrow'])
     expect(decodeIpc(stdout)).toMatchObject({ schema: { fields: [{ name: 'id' }, {}, {}] } })
+    const parquet = spawnSync(process.execPath, [program, 'query', root, 't', '--format', 'parquet']).stdout
+    const names: string[] = []
+    for await (const batch of readParquet(new Uint8Array(parquet)))
+      for (const { name } of batch.toArray()) names.push(name)
+    expect(names).toHaveLength(3)
     const child = spawn(process.execPath, [program, 'serve', root, '--port', '0', '--tokens', 'me=geheim'])
     try {
       const [line] = (await once(createInterface(child.stdout), 'line')) as [string]

@@ -1,0 +1,121 @@
+/** `sheaf import` of Parquet, hnswlib and SQLite. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type Call, readArguments } from '../../../adapters/cli/arguments.js'
+import { importSources } from '../../../adapters/cli/import.js'
+import { writeParquet } from '../../../adapters/files/public.js'
+import { connect, type Row } from '../../../src/index.js'
+import { temporaryRoots } from '../../support/roots.js'
+
+const freshRoot = temporaryRoots()
+const { signal } = new AbortController()
+let printed: string[] = []
+let noted: string[] = []
+
+beforeEach(() => {
+  printed = []
+  noted = []
+  vi.spyOn(console, 'log').mockImplementation(text => printed.push(String(text)))
+  vi.spyOn(console, 'error').mockImplementation(text => noted.push(String(text)))
+})
+afterEach(() => void vi.restoreAllMocks())
+
+function freshFolder(): string {
+  const folder = freshRoot()
+  mkdirSync(folder)
+  return folder
+}
+
+async function importing(...args: string[]): Promise<void> {
+  const command = readArguments(['import', ...args])
+  if (command.kind === 'misuse') throw new Error(command.problem)
+  await importSources(command as Call<'import'>, signal)
+}
+
+async function rowsOf(root: string, name: string): Promise<Row[]> {
+  await using ns = await connect(root, { create: false, readOnly: true, int64: 'bigint' })
+  return (await (await ns.openTable(name)).query().toArray()) as Row[]
+}
+
+describe('Parquet', () => {
+  const rows = Array.from({ length: 3000 }, (_, i) => ({
+    id: BigInt(i),
+    day: new Date(i * 86_400_000),
+    text: i % 7 === 0 ? null : `row ${i}`,
+    v: new Float32Array([i, 1]),
+  }))
+
+  test('keeps rows and types, of a file, of a gzipped file and of the files of a directory', async () => {
+    const folder = freshFolder()
+    const at = (name: string) => join(folder, name)
+    await writeParquet(at('a.parquet'), rows.slice(0, 1000), { rowGroupRows: 300 })
+    await writeParquet(at('b.pq'), rows.slice(1000), { compression: 'gzip' })
+    const root = freshRoot()
+    await importing(folder, root, '--table', 't', '--part-size', '8kB')
+    expect(noted).toEqual([])
+    expect(await rowsOf(root, 't')).toEqual(rows)
+    writeFileSync(at('c.bin'), gzipSync(readFileSync(at('a.parquet'))))
+    await importing(at('c.bin'), root, '--table', 'packed')
+    expect(await rowsOf(root, 'packed')).toEqual(rows.slice(0, 1000))
+    await importing(at('*.parquet'), root, '--table', 'packed', '--mode', 'append')
+    expect(await rowsOf(root, 'packed')).toHaveLength(2000)
+    await using ns = await connect(root)
+    const types = async (name: string) =>
+      (await (await ns.openTable(name)).schema()).fields.map(f => String(f.type.kind))
+    expect(await types('t')).toEqual(['int', 'timestamp', 'utf8', 'fixed_size_list'])
+  })
+
+  test('lists of numbers become vectors of the dimension of --vector', async () => {
+    const folder = freshFolder()
+    await writeParquet(join(folder, 'l.parquet'), [{ v: [0.1, 2] }, { v: [3, 4] }])
+    const root = freshRoot()
+    await importing(join(folder, 'l.parquet'), root, '--vector', 'v:2')
+    expect(await rowsOf(root, 'l')).toEqual([
+      { v: new Float32Array([0.1, 2]) },
+      { v: new Float32Array([3, 4]) },
+    ])
+    await expect(
+      importing(join(folder, 'l.parquet'), root, '--vector', 'v:3', '--table', 'x'),
+    ).rejects.toThrow('"v" is fixed_size_list<float32>[3]')
+  })
+
+  test('a file needs the magic text at both ends, and options of CSV are refused', async () => {
+    const folder = freshFolder()
+    const at = (name: string) => join(folder, name)
+    await writeParquet(at('a.parquet'), rows)
+    const bytes = readFileSync(at('a.parquet'))
+    writeFileSync(at('cut.parquet'), bytes.subarray(0, 5000))
+    writeFileSync(at('text'), 'PAR1,b\n1,2\n')
+    const root = freshRoot()
+    await expect(importing(at('cut.parquet'), root)).rejects.toMatchObject({
+      message: expect.stringContaining('has no known format'),
+      hint: expect.stringContaining('cut off'),
+    })
+    await expect(importing(at('cut.parquet'), root, '--format', 'parquet')).rejects.toThrow('cut off')
+    await importing(at('text'), root)
+    expect(await rowsOf(root, 'text')).toEqual([{ PAR1: 1n, b: 2n }])
+    await expect(importing(at('a.parquet'), root, '--delimiter', ';')).rejects.toThrow(
+      '--delimiter needs the format csv',
+    )
+    await using ns = await connect(root)
+    expect(await ns.tableNames()).toEqual(['text'])
+  })
+
+  test('an upsert of record batches and text updates the columns that the first file has', async () => {
+    const folder = freshFolder()
+    const at = (name: string) => join(folder, name)
+    await writeParquet(at('t.parquet'), rows)
+    const root = freshRoot()
+    await importing(at('t.parquet'), root)
+    await writeParquet(at('1.parquet'), [{ id: 1n, text: 'one' }])
+    writeFileSync(at('2.jsonl'), '{"id":2,"text":"two"}\n')
+    await importing(at('1.parquet'), at('2.jsonl'), root, '--table', 't', '--mode', 'upsert', '--key', 'id')
+    const [, one, two] = (await rowsOf(root, 't')).sort((a, b) => Number(a.id) - Number(b.id))
+    expect([one, two]).toEqual([
+      { ...rows[1], text: 'one' },
+      { ...rows[2], text: 'two' },
+    ])
+  })
+})
