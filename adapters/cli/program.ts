@@ -20,6 +20,7 @@ import { serveDirectory } from './serve.js'
 import { Stopped } from './stopping.js'
 import { usage, usageLineOf, usageOf } from './usage.js'
 import { verifyDirectory } from './verify.js'
+import { viewDirectory } from './view.js'
 import { workOnDirectory } from './work.js'
 
 async function run(command: Command): Promise<void> {
@@ -34,6 +35,8 @@ async function run(command: Command): Promise<void> {
       throw new Misuse(command.problem)
     case 'serve':
       return serveDirectory(command)
+    case 'view':
+      return viewDirectory(command)
     case 'inspect':
       return inspectDirectory(command)
     case 'verify':

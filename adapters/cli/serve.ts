@@ -1,6 +1,8 @@
 /** Runs the command `sheaf serve`. */
 import { quote } from '../../src/errors.js'
+import type { Databases } from '../http/databases.js'
 import type { AuthOptions } from '../http/gate.js'
+import type { Served } from '../http/handling.js'
 import type { Limits } from '../http/limits.js'
 import type { ServeOptions } from '../http/options.js'
 import { serve } from '../http/server.js'
@@ -11,10 +13,22 @@ import { Misuse } from './misuse.js'
 import { openServed } from './served.js'
 import { onStop } from './stopping.js'
 
-/** Serve until a signal stops the program (stopping.ts), then answer the requests that have begun. A second signal ends the process at once. */
 export async function serveDirectory(command: Call<'serve'>): Promise<void> {
   const options = await serveOptions(command)
   const { served, close } = await openServed(command)
+  await serveUntilStopped(served, options, close, url => console.log(`listening on ${url}`))
+}
+
+/**
+ * Serve until a signal stops the program (stopping.ts), then answer the requests that have begun. A second signal ends
+ * the process at once. `close`: closes the served namespace or databases. `announce`: called with the URL of the server.
+ */
+export async function serveUntilStopped(
+  served: Served | Databases,
+  options: ServeOptions,
+  close: () => Promise<void>,
+  announce: (url: string) => void,
+): Promise<void> {
   const server = await serve(served, options).catch(async cause => {
     await close()
     throw cause
@@ -28,13 +42,16 @@ export async function serveDirectory(command: Call<'serve'>): Promise<void> {
       resolve()
     })
   })
-  console.log(`listening on ${server.url}`)
+  announce(server.url)
   await stopped
   await server.close()
   await close()
 }
 
-async function serveOptions(command: Call<'serve'>): Promise<ServeOptions> {
+/** The options of the commands that serve. `view` has a part of those of `serve`. */
+type ServeCommand = Omit<Call<'serve'>, 'kind'>
+
+export async function serveOptions(command: ServeCommand): Promise<ServeOptions> {
   const { port, host, basePath, allowAnonymous, allowHost, allowOrigin, contextPrefix, prewarm, drain } =
     command
   if (prewarm !== undefined && command.databases === true)
@@ -60,7 +77,7 @@ async function serveOptions(command: Call<'serve'>): Promise<ServeOptions> {
 }
 
 /** Return how callers authenticate, or undefined if the command has no keys, tokens or JWKS URL. */
-async function authOptions(command: Call<'serve'>): Promise<AuthOptions | undefined> {
+async function authOptions(command: ServeCommand): Promise<AuthOptions | undefined> {
   const { jwksUrl, jwtIssuer: issuer, jwtAudience: audience, jwtDatabasesClaim: databasesClaim } = command
   const needless = Object.entries({ issuer, audience, 'databases-claim': databasesClaim }).find(
     ([, value]) => value !== undefined,
@@ -120,7 +137,7 @@ async function keysOf(
 }
 
 /** Return the limits that the command sets. The server has defaults for the others. */
-function limitsOf(command: Call<'serve'>): Partial<Limits> {
+function limitsOf(command: ServeCommand): Partial<Limits> {
   const limits: { readonly [L in keyof Limits]: number | undefined } = {
     bodyBytes: command.maxBody,
     messageBytes: command.maxMessage,
@@ -140,7 +157,7 @@ function limitsOf(command: Call<'serve'>): Partial<Limits> {
 }
 
 function loggerOf(
-  { log = process.stderr.isTTY ? 'text' : 'json' }: Call<'serve'>,
+  { log = process.stderr.isTTY ? 'text' : 'json' }: ServeCommand,
   auth: AuthOptions | undefined,
 ): ServeOptions['logger'] {
   if (log === 'none') return undefined

@@ -105,14 +105,15 @@ export async function connect(
     throw error
   })
   const operations = bindOperations(engine, readOnly ? readsOnly(readOnlyError) : undefined)
-  return namespaceOf(engine, tested, operations, readOnly, options.int64)
+  return namespaceOf(engine, tested, operations, readOnly ? readOnlyError : null, options.int64)
 }
 
+/** Return the namespace of an opened root. `refusal`: returns the error of writes; null: the root can be written. */
 function namespaceOf(
   engine: OpenedRoot,
   tested: Promise<void>,
   operations: Operations,
-  readOnly: boolean,
+  refusal: (() => SheafError) | null,
   int64: ConnectOptions['int64'],
 ): unknown {
   const features: LocalFeatures = {
@@ -123,7 +124,7 @@ function namespaceOf(
       ),
     watch: (call = {}) => watchRoot(engine, call.signal),
     async optimize(call = {}) {
-      if (readOnly) throw readOnlyError()
+      if (refusal !== null) throw refusal()
       await engine.maintenance.finish(call.signal)
       return { held: engine.held() }
     },
@@ -131,7 +132,7 @@ function namespaceOf(
     stats: () => engine.stats(),
     takesPlainRows: true,
     verify: (call = {}) => {
-      if (readOnly && call.repair === true) throw readOnlyError()
+      if (refusal !== null && call.repair === true) throw refusal()
       return verifyOpen(engine, call)
     },
   }
@@ -152,12 +153,14 @@ const importLance = lazyImport(() => import('./lance-directory.js'))
 async function connectToLance(path: string, options: ConnectOptions, clock: Clock): Promise<unknown> {
   const { LanceDirectory, openLanceStore } = await importLance()
   const store = await openLanceStore(path, options, clock)
-  const { engine, tested } = await openRoot(path, { ...options, store, maintenance: 'elsewhere' }, clock)
+  // The connection writes its own log, which is in memory.
+  const settings = { ...options, store, create: true, readOnly: false, maintenance: 'elsewhere' } as const
+  const { engine, tested } = await openRoot(store.location, settings, clock)
   try {
     const directory = new LanceDirectory(engine, store, options.onWarning ?? emitWarning)
     await directory.follow(true, undefined, options.signal)
-    const operations = directory.following(bindOperations(engine, readsOnly(readOnlyError)))
-    return namespaceOf(engine, tested, operations, true, options.int64)
+    const operations = directory.following(bindOperations(engine, readsOnly(lanceReadOnlyError)))
+    return namespaceOf(engine, tested, operations, lanceReadOnlyError, options.int64)
   } catch (error) {
     await engine.close()
     throw error
@@ -268,6 +271,16 @@ let memoryBytes: number | undefined
 
 function readOnlyError(): SheafError {
   return new SheafError(ErrorCode.PermissionDenied, 'this root is opened read-only')
+}
+
+function lanceReadOnlyError(): SheafError {
+  return new SheafError(
+    ErrorCode.PermissionDenied,
+    'Sheaf reads this directory of LanceDB, and does not write it',
+    {
+      hint: 'write it with LanceDB, or copy the tables into a root of Sheaf',
+    },
+  )
 }
 
 function emitWarning(message: string, cause: unknown): void {

@@ -3,7 +3,7 @@
  * running or failed.
  */
 import { type IndexSpec, openBuilds } from '../catalog/index-builds.js'
-import { checkRows, findTable, hintOfNames, versionOf } from '../catalog/lookup.js'
+import { findTable, hintOfNames, versionOf } from '../catalog/lookup.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
 import { ErrorCode, nearestName, quote, SheafError } from '../errors.js'
 import type { IndexKind } from '../indexes/kind.js'
@@ -51,8 +51,8 @@ export const describeTableIndexStats: Handler<Engine, 'describeTableIndexStats'>
 ) => {
   const { signal } = options
   const state = await engine.root.refresh(signal)
-  const head = findTable(state, request.id, options.table)
-  checkRows(head)
+  const found = findTable(state, request.id, options.table)
+  const head = await readable(engine, found, signal, request.version)
   const open = await openVersion(engine, head, versionOf(head, request.version), signal)
   const listed = shownIndexes(open.layout, request.version === undefined ? state : null)
   const shown = findIndex(head, listed, request.index_name)

@@ -48,9 +48,10 @@ export async function openLanceStore(
   })
   for await (const { key } of own.list('_versions/', undefined, options.signal)) {
     if (!key.endsWith('.manifest')) continue
-    return new LanceStore(await FileStore.open(dirname(directory), reading), one, clock)
+    const parent = dirname(directory)
+    return new LanceStore(await FileStore.open(parent, reading), parent, one, clock)
   }
-  return new LanceStore(own, null, clock)
+  return new LanceStore(own, directory, null, clock)
 }
 
 /** Return the path in the address of a directory. Throws `InvalidInput` if the address has none. */
@@ -98,7 +99,9 @@ export class LanceDirectory {
         return async (request: { readonly id?: readonly string[] }, ...rest: unknown[]) => {
           const signal = (rest.at(-1) as HandlerOptions | undefined)?.signal
           await this.follow(tables, tags ? request.id : undefined, signal)
-          return operation(request, ...rest)
+          const reply = await operation(request, ...rest)
+          // Lance engines commit to the directory itself, and not to this catalog.
+          return name === 'describeTable' ? { ...(reply as object), managed_versioning: false } : reply
         }
       },
     })

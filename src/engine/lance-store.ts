@@ -12,12 +12,17 @@ const ending = '.lance'
 
 /** See the head of this file. */
 export class LanceStore extends MemoryStore {
+  /** The path of the directory, for callers. */
+  readonly location: string
   readonly #files: BlobStore
   readonly #only: string | null
 
-  /** `files`: the directory. `only`: the folder of the only table to read; null: all tables. */
-  constructor(files: BlobStore, only: string | null, clock: Clock) {
+  /**
+   * `files`: the directory at the path `location`. `only`: the folder of the only table to read; null: all tables.
+   */
+  constructor(files: BlobStore, location: string, only: string | null, clock: Clock) {
     super(files.name, clock)
+    this.location = location
     this.#files = files
     this.#only = only
   }

@@ -2,7 +2,7 @@
  * Loads indexes and columns of a table into the cache, before a query needs them. An index or column that
  * takes more than half of the memory budget is not loaded, because it would not stay in the cache.
  */
-import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
+import { findTable, versionOf } from '../catalog/lookup.js'
 import type { VectorIndexSegment } from '../indexes/vector/segment.js'
 import { fieldOf, findField, findFieldById, typeOf } from '../manifest/field-node.js'
 import type { Memory } from '../primitives/memory.js'
@@ -10,17 +10,17 @@ import { Pacer } from '../primitives/pacer.js'
 import { streamTask } from '../primitives/task.js'
 import type { Handler } from '../protocol/calls.js'
 import type { Engine } from '../root/engine.js'
-import { type OpenTable, openTable, openVersion } from '../root/open-table.js'
+import { type OpenTable, openVersion } from '../root/open-table.js'
 import type { TextIndexReader } from '../table/text-index.js'
 import { vectorType } from '../table/vector-column.js'
 import type { VectorIndexReader } from '../table/vector-index.js'
 import { findIndex, shownIndexes } from './index-records.js'
+import { openReadable, readable } from './lance-versions.js'
 
 export const prewarmTableIndex: Handler<Engine, 'prewarmTableIndex'> = async (engine, request, options) => {
   const { signal } = options
   const state = await engine.root.refresh(signal)
-  const head = findTable(state, request.id, options.table)
-  checkRows(head)
+  const head = await readable(engine, findTable(state, request.id, options.table), signal)
   const open = await openVersion(engine, head, versionOf(head), signal)
   const { name } = findIndex(head, shownIndexes(open.layout, state), request.index_name).spec
   const { memory } = engine.source
@@ -35,7 +35,7 @@ export const prewarmTableIndex: Handler<Engine, 'prewarmTableIndex'> = async (en
 }
 
 export const prewarmTable: Handler<Engine, 'prewarmTable'> = async (engine, request, options) => {
-  const { layout, reader } = await openTable(engine, request.id, undefined, options)
+  const { layout, reader } = await openReadable(engine, request.id, undefined, options)
   const { fields } = layout.schema
   const columns = request.columns?.map(path => fieldOf(findField(layout.schema, path)[0]!).id)
   const chosen = columns === undefined ? fields : fields.filter(({ id }) => columns.includes(id))

@@ -109,6 +109,43 @@ test('options that have no meaning for a directory of LanceDB are refused', asyn
   await expect(connect(address(join(golden, 'missing')))).rejects.toMatchObject({ status: 404 })
 })
 
+test('a connection that is explicitly read-only reads the tables', async () => {
+  const ns = await connect(address(golden), { create: false, readOnly: true })
+  expect(await (await ns.openTable('plain')).countRows()).toBe(40)
+  await expect(ns.dropTable('plain')).rejects.toMatchObject({ status: 403 })
+  await ns.close()
+})
+
+test('the statistics of an index of LanceDB are refused as those of a missing index', async () => {
+  const ns = await connect(address(golden))
+  const request = { id: ['plain'], index_name: 'id_idx' }
+  await expect(ns.operations.describeTableIndexStats(request)).rejects.toMatchObject({
+    code: ErrorCode.IndexNotFound,
+  })
+  await ns.close()
+})
+
+test('prewarming loads the columns of a table into the cache', async () => {
+  const ns = await connect(address(golden))
+  const columns = () => ns.stats().memory.partitions.columns!.bytes
+  expect(columns()).toBe(0)
+  await ns.operations.prewarmTable({ id: ['plain'] })
+  const loaded = columns()
+  expect(loaded).toBeGreaterThan(0)
+  await (await ns.openTable('plain')).query().toArray()
+  expect(columns()).toBe(loaded)
+  await ns.close()
+})
+
+test('Lance engines get the path of a table, and commit to the directory themselves', async () => {
+  const ns = await connect(address(join(golden, 'plain.lance')))
+  expect(await ns.operations.describeTable({ id: ['plain'] })).toMatchObject({
+    location: join(golden, 'plain.lance'),
+    managed_versioning: false,
+  })
+  await ns.close()
+})
+
 test('an address without a local directory is refused', async () => {
   expect(await failure(connect('lance+file://host/data'))).toMatchObject({
     code: ErrorCode.InvalidInput,
