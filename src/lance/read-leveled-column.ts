@@ -43,6 +43,7 @@ async function readLeaf(leaf: Leaf, from: number, to: number, source: ColumnSour
   const factor = rowsPerRow(leaf)
   const start = from * factor
   const end = to * factor
+  checkPages(pages, end)
   const reads: Promise<PagePiece>[] = []
   let first = 0
   for (const page of pages) {
@@ -52,7 +53,6 @@ async function readLeaf(leaf: Leaf, from: number, to: number, source: ColumnSour
     }
     first = next
   }
-  if (first < end) throw invalidInput(`the pages of a column have ${first} rows, but the file has more`)
   const pieces = await Promise.all(reads)
   const levels = pieces.map(piece => unifyLevels(piece, piece.layers, leaf.lists))
   return leafRows(
@@ -60,6 +60,15 @@ async function readLeaf(leaf: Leaf, from: number, to: number, source: ColumnSour
     pieces.map(piece => piece.block),
     concatLevels(levels),
   )
+}
+
+/**
+ * Throw InvalidInput if pages have fewer rows than `rows`. Check this before the first page is read: after that, no code
+ * would handle the errors of the pages.
+ */
+export function checkPages(pages: readonly PageMetadata[], rows: number): void {
+  const found = pages.reduce((sum, page) => sum + page.rows, 0)
+  if (found < rows) throw invalidInput(`the pages of a column have ${found} rows, but the file has more`)
 }
 
 async function readRows(

@@ -11,7 +11,7 @@ import type { ColumnMetadata, PageMetadata } from './column-metadata.js'
 import { type ColumnNode, columnTree } from './column-tree.js'
 import { leafColumn } from './leaf-column.js'
 import { decodePlain, decodePlainList, type PlainPage, type PlainRows } from './plain-page.js'
-import type { ColumnSource } from './read-leveled-column.js'
+import { type ColumnSource, checkPages } from './read-leveled-column.js'
 import { blobMetadataKey, type LanceField } from './schema.js'
 
 /** Read rows `from` to before `to` of a column. */
@@ -59,6 +59,7 @@ async function readPages(
   to: number,
   source: ColumnSource,
 ): Promise<PageRows[]> {
+  checkPages(metadata.pages, to)
   const reads: Promise<PageRows>[] = []
   let first = 0
   for (const page of metadata.pages) {
@@ -70,7 +71,6 @@ async function readPages(
     }
     first = next
   }
-  if (first < to) throw invalidInput(`the pages of a column have ${first} rows, but the file has more`)
   return Promise.all(reads)
 }
 

@@ -62,6 +62,17 @@ describe('readColumn', () => {
     await expect(file.readColumn(field!, () => undefined, 0, 1)).rejects.toThrow('column undefined')
   })
 
+  test.each(['2.0', '2.2'])('a damaged page that lacks rows is one error (version %s)', async version => {
+    const bytes = Buffer.from(golden(`packed-${version}.lance`))
+    // The number of rows in the descriptor: 200 becomes 201. The description of the page: another name.
+    bytes[bytes.lastIndexOf(Buffer.from([0x10, 0xc8, 0x01])) + 1]!++
+    bytes[bytes.lastIndexOf('lance.encodings')]!++
+    const file = await openLanceFile(new CountedBytes(bytes), 'a.lance')
+    await expect(readColumns(file)).rejects.toThrow('have 200 rows, but the file has more')
+    // The test fails if the error of the page is an unhandled rejection.
+    await new Promise(resolve => setImmediate(resolve))
+  })
+
   test('reads few bytes for few rows of large values', async () => {
     const source = new CountedBytes(golden('large-2.2.lance'))
     const file = await openLanceFile(source, 'a.lance')
