@@ -2,9 +2,17 @@
 import { pathToFileURL } from 'node:url'
 import * as arrow from 'apache-arrow'
 import { describe, expect, test } from 'vitest'
+import type { Batch } from '../../src/arrow/column.js'
+import { concatBatches } from '../../src/arrow/concat.js'
+import { fromForeignArrow } from '../../src/arrow/foreign.js'
+import { rowsToBatch } from '../../src/arrow/rows.js'
+import { sliceBatch } from '../../src/arrow/slice.js'
+import type { DataType } from '../../src/arrow/types.js'
 import { connect } from '../../src/index.js'
+import { lanceCases } from '../support/lance-cases.js'
+import { comparable } from '../support/lance-files.js'
 import { temporaryRoots } from '../support/roots.js'
-import { type Lancedb, releases } from './peers.js'
+import { allRows, createFromIpc, fileReleases, type Lancedb, toIpc } from './peers.js'
 
 const freshFolder = temporaryRoots()
 const dimension = 16
@@ -22,8 +30,10 @@ type Random = ReturnType<typeof randomFrom>
 
 const words = ['alpha', 'beta', 'gamma', 'delta', 'it is', "o'clock", '', 'ünïcode']
 
-function rowsFrom(random: Random, first: number, count: number): Record<string, unknown>[] {
+/** Rows that a version of the file format can store: 2.0 has no null structs. */
+function rowsFrom(random: Random, first: number, count: number, version: string): Record<string, unknown>[] {
   const orNull = (value: unknown) => (random(5) === 0 ? null : value)
+  const struct = () => ({ a: orNull(random(100)), b: orNull(words[random(words.length)]) })
   return Array.from({ length: count }, (_, i) => ({
     id: first + i,
     n: orNull(random(1000) - 500),
@@ -31,7 +41,7 @@ function rowsFrom(random: Random, first: number, count: number): Record<string, 
     text: orNull(`${words[random(words.length)]} ${random(50)}`),
     flag: orNull(random(2) === 0),
     list: orNull(Array.from({ length: random(4) }, () => random(9))),
-    s: orNull({ a: orNull(random(100)), b: orNull(words[random(words.length)]) }),
+    s: version === '2.0' ? struct() : orNull(struct()),
     vector: Array.from({ length: dimension }, () => random(64) / 4),
   }))
 }
@@ -98,10 +108,16 @@ function randomFilter(random: Random, text: string): string {
 
 type LanceTable = Awaited<ReturnType<Awaited<ReturnType<Lancedb['connect']>>['openTable']>>
 
-/** Write a table with many versions. Returns the number of versions. */
-async function writeTable(lancedb: Lancedb, folder: string, random: Random, options: object): Promise<void> {
+/** Write a table with many versions. */
+async function writeTable(
+  lancedb: Lancedb,
+  folder: string,
+  random: Random,
+  options: object,
+  version: string,
+): Promise<void> {
   const make = (first: number, count: number) =>
-    lancedb.makeArrowTable(rowsFrom(random, first, count), { schema: schema as never })
+    lancedb.makeArrowTable(rowsFrom(random, first, count, version), { schema: schema as never })
   const db = await lancedb.connect(folder)
   const table = await db.createTable('items', make(0, 400), options)
   await table.delete('id % 7 = 3')
@@ -113,7 +129,7 @@ async function writeTable(lancedb: Lancedb, folder: string, random: Random, opti
   await table.alterColumns([{ path: 'text', rename: 'words' }])
   await table.add(
     lancedb.makeArrowTable(
-      rowsFrom(random, 900, 30).map(({ text, ...row }) => ({ ...row, words: text, twice: 7 })),
+      rowsFrom(random, 900, 30, version).map(({ text, ...row }) => ({ ...row, words: text, twice: 7 })),
       {
         schema: new arrow.Schema([
           ...schema.fields.map(each =>
@@ -125,65 +141,196 @@ async function writeTable(lancedb: Lancedb, folder: string, random: Random, opti
     ),
   )
   await table.dropColumns(['twice'])
+  // 0.10 does not change types.
+  if (table.listVersions !== undefined) await table.alterColumns([{ path: 'x', dataType: 'float' as never }])
+  await table.alterColumns([{ path: 'id', nullable: true }])
   await table.optimize()
   await table.delete('id % 2 = 0')
 }
 
-describe.each(releases)('LanceDB $release', ({ lancedb }) => {
-  test.each([
-    ['addresses as row ids', {}],
-    ['stable row ids', { storageOptions: { new_table_enable_stable_row_ids: 'true' } }],
-  ])('all versions of a table have the same rows, counts and nearest rows (%s)', async (_, options) => {
-    const folder = freshFolder()
-    const random = randomFrom(7)
-    await writeTable(lancedb, folder, random, options)
-    const theirs: LanceTable = await (await lancedb.connect(folder)).openTable('items')
-    const ns = await connect(`lance+${pathToFileURL(folder)}`)
-    try {
-      expect(await ns.tableNames()).toEqual(['items'])
-      const ours = await ns.openTable('items')
-      const versions = await theirs.listVersions()
-      expect((await ours.versions()).map(({ version }) => version)).toEqual(
-        versions.map(({ version }) => version),
-      )
-      expect((await ours.versions()).map(each => each.timestamp_millis)).toEqual(
-        versions.map(({ timestamp }) => timestamp.getTime()),
-      )
-      for (const { version } of versions) {
-        await theirs.checkout(version)
-        const at = await ours.checkout(version)
-        const text = (await at.schema()).fields.some(({ name }) => name === 'words') ? 'words' : 'text'
-        expect(await at.countRows()).toBe(await theirs.countRows())
-        expect(sorted(await at.query().withRowId().toArray())).toEqual(
-          sorted(await theirs.query().withRowId().toArray()),
+/** The vector search of LanceDB, which has no such method for some types of queries. */
+function searchOf(table: LanceTable, vector: readonly number[]) {
+  return table.search([...vector]) as ReturnType<LanceTable['vectorSearch']>
+}
+
+/** The number by which updates change ids. */
+const moved = 100_000
+
+/** Tables that all releases, or one release, fail to update or to read. */
+const unfit: Readonly<Record<string, readonly string[]>> = {
+  all: ['blobs', 'fixed-structs', 'packed-texts'],
+  '0.19': ['plain-nested'],
+  '0.10': ['flat', 'dictionaries', 'packed'],
+}
+
+/** Add the column `id`, which numbers the rows. */
+function withIds({ schema: { fields }, columns, length }: Batch, first: number): Batch {
+  const type: DataType = { kind: 'int', bits: 32, signed: true }
+  const ids = rowsToBatch(
+    Array.from({ length }, (_, i) => ({ id: first + i })),
+    { fields: [{ name: 'id', type, nullable: false }] },
+  )
+  return {
+    schema: { fields: [...fields, ...ids.schema.fields] },
+    length,
+    columns: [...columns, ...ids.columns],
+  }
+}
+
+/** Return the values of all columns, in the order of the last column. */
+function byId({ columns }: Batch): unknown[][] {
+  const values = columns.map(comparable)
+  const ids = values.at(-1) as number[]
+  const order = ids.map((_, i) => i).sort((a, b) => ids[a]! - ids[b]!)
+  return values.map(column => order.map(i => column[i]))
+}
+
+/** Return all rows of the table `t`, as Sheaf reads them. */
+async function sheafRows(folder: string): Promise<Batch> {
+  const ns = await connect(`lance+${pathToFileURL(folder)}`)
+  const table = await ns.openTable('t')
+  const { batches } = fromForeignArrow(await table.query().toArrow())!
+  await ns.close()
+  return concatBatches([...batches])
+}
+
+describe.each(fileReleases)('LanceDB $release', ({ lancedb, reader, release, fileVersions }) => {
+  const hasStableIds = !['0.10', '0.19'].includes(release)
+  const [byDefault] = fileVersions
+  const stable = { storageOptions: { new_table_enable_stable_row_ids: 'true' } }
+  // The tests of files compare all versions of all releases.
+  const versions = release === fileReleases[0]!.release ? fileVersions : [byDefault!]
+  const tables: [rowIds: string, version: string, options: object][] = [
+    ...versions.map((version): [string, string, object] => ['addresses as row ids', version, {}]),
+    ...(hasStableIds ? [['stable row ids', byDefault!, stable] as [string, string, object]] : []),
+  ]
+
+  test.each(tables)(
+    'all versions of a table have the same rows, counts and nearest rows (%s, file version %s)',
+    async (_, version, options) => {
+      const folder = freshFolder()
+      const random = randomFrom(7)
+      await writeTable(lancedb, folder, random, { ...options, dataStorageVersion: version }, version)
+      const theirs: LanceTable = await (await reader.connect(folder)).openTable('items')
+      const ns = await connect(`lance+${pathToFileURL(folder)}`)
+      try {
+        expect(await ns.tableNames()).toEqual(['items'])
+        const ours = await ns.openTable('items')
+        const versions = await theirs.listVersions()
+        expect((await ours.versions()).map(({ version }) => version)).toEqual(
+          versions.map(({ version }) => version),
         )
-        for (let i = 0; i < 12; i++) {
-          const filter = randomFilter(random, text)
-          const expected = sorted(await theirs.query().where(filter).toArray())
-          expect({ filter, rows: sorted(await at.query().where(filter).toArray()) }).toEqual({
-            filter,
-            rows: expected,
-          })
-          expect({ filter, count: await at.countRows(filter) }).toEqual({ filter, count: expected.length })
+        expect((await ours.versions()).map(each => each.timestamp_millis)).toEqual(
+          versions.map(({ timestamp }) => timestamp.getTime()),
+        )
+        for (const { version } of versions) {
+          await theirs.checkout(version)
+          const at = await ours.checkout(version)
+          const text = (await at.schema()).fields.some(({ name }) => name === 'words') ? 'words' : 'text'
+          expect(await at.countRows()).toBe(await theirs.countRows())
+          expect(sorted(await at.query().withRowId().toArray())).toEqual(
+            sorted(await theirs.query().withRowId().toArray()),
+          )
+          for (let i = 0; i < 12; i++) {
+            const filter = randomFilter(random, text)
+            const expected = sorted(await theirs.query().where(filter).toArray())
+            expect({ filter, rows: sorted(await at.query().where(filter).toArray()) }).toEqual({
+              filter,
+              rows: expected,
+            })
+            expect({ filter, count: await at.countRows(filter) }).toEqual({ filter, count: expected.length })
+          }
+          for (let i = 0; i < 4; i++) {
+            const vector = Array.from({ length: dimension }, () => random(64) / 4 + 0.01 * random(10))
+            const filter = randomFilter(random, text)
+            const near = await searchOf(theirs, vector).bypassVectorIndex().where(filter).limit(10).toArray()
+            const found = await at.search(vector).where(filter).limit(10).toArray()
+            const distances = (rows: readonly unknown[]) =>
+              rows.map(row => (row as { _distance: number })._distance)
+            expect(distances(found).length).toBe(near.length)
+            for (const [k, distance] of distances(near).entries())
+              expect(distances(found)[k]).toBeCloseTo(distance, 3)
+          }
         }
-        for (let i = 0; i < 4; i++) {
-          const vector = Array.from({ length: dimension }, () => random(64) / 4 + 0.01 * random(10))
-          const filter = randomFilter(random, text)
-          const near = await (theirs.search(vector) as ReturnType<LanceTable['vectorSearch']>)
-            .bypassVectorIndex()
-            .where(filter)
-            .limit(10)
-            .toArray()
-          const found = await at.search(vector).where(filter).limit(10).toArray()
-          const distances = (rows: readonly unknown[]) =>
-            rows.map(row => (row as { _distance: number })._distance)
-          expect(distances(found).length).toBe(near.length)
-          for (const [k, distance] of distances(near).entries())
-            expect(distances(found)[k]).toBeCloseTo(distance, 3)
-        }
+      } finally {
+        await ns.close()
       }
-    } finally {
-      await ns.close()
+    },
+  )
+
+  const cases = lanceCases()
+    .filter(
+      ({ versions, name }) =>
+        versions.includes(byDefault!) &&
+        !unfit.all!.includes(name) &&
+        unfit[release]?.includes(name) !== true,
+    )
+    .map(({ name, batch }) => ({ name, batch }))
+
+  test.each(cases)(
+    'a table of the types $name keeps its values through changes and compactions',
+    async of => {
+      const folder = freshFolder()
+      const values = of.batch.columns.map(comparable)
+      const { length } = of.batch
+      const inner = await createFromIpc({ lancedb, release }, folder, toIpc(withIds(of.batch, 0)), byDefault!)
+      // Rows `i` to `i` + 4 again, with the ids `length` + 10 * `i` to `length` + 10 * `i` + 4.
+      for (let i = 0; i < 5; i++) {
+        const rows = sliceBatch(of.batch, i, Math.min(5, length - i))
+        await inner.add(toIpc(withIds(rows, length + 10 * i)), 'append')
+      }
+      const rowOf = (id: number) => (id < length ? id : ((id - length) % 10) + Math.floor((id - length) / 10))
+      const table = await (await lancedb.connect(folder)).openTable('t')
+      const compare = async (): Promise<void> => {
+        const theirs = byId(await allRows(reader, folder))
+        const ours = byId(await sheafRows(folder))
+        expect(ours).toEqual(theirs)
+        const rows = (ours.at(-1) as number[]).map(id => rowOf(id % moved))
+        for (const [i, written] of values.entries()) expect(ours[i]).toEqual(rows.map(row => written[row]))
+      }
+      await compare()
+      await table.delete('id % 7 = 3')
+      await table.update({ where: 'id % 5 = 1', valuesSql: { id: `id + ${moved}` } })
+      await compare()
+      await table.optimize()
+      await compare()
+      await table.delete('id % 11 = 4')
+      await compare()
+    },
+  )
+
+  test('a search without the index of LanceDB finds at least as many of the nearest rows', async () => {
+    const folder = freshFolder()
+    const random = randomFrom(11)
+    const [rows, dim] = [2000, 32]
+    const vectors = Array.from({ length: rows }, () => Array.from({ length: dim }, () => random(1000) / 100))
+    const db = await lancedb.connect(folder)
+    const table = await db.createTable(
+      't',
+      vectors.map((vector, id) => ({ id, vector })),
+      { dataStorageVersion: byDefault! } as object,
+    )
+    await table.createIndex('vector', { config: lancedb.Index.ivfPq({ numPartitions: 8, numSubVectors: 4 }) })
+    await table.add([{ id: rows, vector: vectors[0]! }])
+    const ns = await connect(`lance+${pathToFileURL(folder)}`)
+    const ours = await ns.openTable('t')
+    expect(await ours.listIndices()).toEqual([])
+    let [hitsOfTheirs, hitsOfOurs] = [0, 0]
+    for (let i = 0; i < 20; i++) {
+      const query = vectors[random(rows)]!.map(value => value + random(100) / 100)
+      const distance = (id: number) =>
+        vectors[id % rows]!.reduce((sum, value, at) => sum + (value - query[at]!) ** 2, 0)
+      const nearest = Array.from({ length: rows + 1 }, (_, id) => id).sort(
+        (a, b) => distance(a) - distance(b),
+      )
+      const limit = distance(nearest[9]!) + 1e-3
+      const hits = (found: readonly Record<string, unknown>[]) =>
+        found.filter(({ id }) => distance(Number(id)) <= limit).length
+      hitsOfTheirs += hits(await searchOf(table, query).limit(10).toArray())
+      hitsOfOurs += hits(await ours.search(query).limit(10).toArray())
     }
+    await ns.close()
+    expect(hitsOfOurs).toBe(200)
+    expect(hitsOfTheirs).toBeLessThanOrEqual(hitsOfOurs)
   })
 })

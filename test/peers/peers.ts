@@ -4,6 +4,10 @@ import * as older from 'lancedb-0.37'
 import { afterEach } from 'vitest'
 import type { RequestRecord } from '../../adapters/http/options.js'
 import { serve } from '../../adapters/http/server.js'
+import type { Batch } from '../../src/arrow/column.js'
+import { concatBatches } from '../../src/arrow/concat.js'
+import { decodeIpc } from '../../src/arrow/decode-ipc.js'
+import { concatChunks, encodeIpcFile } from '../../src/arrow/encode-ipc.js'
 import { connect, type Namespace } from '../../src/index.js'
 import type { OperationName } from '../../src/protocol/operations.js'
 import { temporaryRoots } from '../support/roots.js'
@@ -15,6 +19,79 @@ export const releases: readonly { readonly release: string; readonly lancedb: La
   { release: '0.39', lancedb: newer },
   { release: '0.37', lancedb: older as unknown as Lancedb },
 ]
+
+/** A release that writes tables of Lance. */
+export interface FileRelease {
+  readonly release: string
+  readonly lancedb: Lancedb
+  /** The versions of the file format that the release writes in full, the default first. */
+  readonly fileVersions: readonly string[]
+  /** The release that reads the tables, for comparison: the newest for older releases, which fail to read some of their tables. */
+  readonly reader: Lancedb
+}
+
+/**
+ * Releases whose tables Sheaf reads. The older releases have no build for some platforms, where their tests are skipped.
+ * 0.10 writes version 0.1 unless told otherwise, and 0.10 and 0.19 write an unfinished version 2.1.
+ */
+export const fileReleases: readonly FileRelease[] = [
+  { ...releases[0]!, reader: newer, fileVersions: ['2.2', '2.1', '2.0'] },
+  { ...releases[1]!, reader: releases[1]!.lancedb, fileVersions: ['2.1', '2.0', '2.2'] },
+  ...(await olderRelease('0.27', ['2.0', '2.1', '2.2'], () => import('lancedb-0.27'))),
+  ...(await olderRelease('0.19', ['2.0'], () => import('lancedb-0.19'))),
+  ...(await olderRelease('0.10', ['2.0'], () => import('lancedb-0.10'))),
+]
+
+async function olderRelease(
+  release: string,
+  fileVersions: readonly string[],
+  load: () => Promise<unknown>,
+): Promise<FileRelease[]> {
+  try {
+    return [{ release, lancedb: (await load()) as Lancedb, reader: newer, fileVersions }]
+  } catch {
+    console.log(`peers: LanceDB ${release} skipped, because it cannot be loaded on this machine`)
+    return []
+  }
+}
+
+/** The parts of the clients below their classes of apache-arrow, which do not have all types. */
+export interface InnerTable {
+  add(ipc: Buffer, mode: 'append'): Promise<unknown>
+  query(): { execute(): Promise<{ next(): Promise<Buffer | null> }> }
+}
+
+/** Create the table `t` from an Arrow IPC file. */
+export async function createFromIpc(
+  { release, lancedb }: Pick<FileRelease, 'release' | 'lancedb'>,
+  folder: string,
+  ipc: Buffer,
+  fileVersion: string,
+): Promise<InnerTable> {
+  const { inner } = (await lancedb.connect(folder)) as unknown as {
+    readonly inner: { createTable(...args: unknown[]): Promise<InnerTable> }
+  }
+  const options = { new_table_data_storage_version: fileVersion }
+  if (release === '0.10') return inner.createTable('t', ipc, 'create', {}, fileVersion)
+  if (release === '0.19') return inner.createTable('t', ipc, 'create', options)
+  return inner.createTable('t', ipc, 'create', [], options)
+}
+
+/** Encode a batch as an Arrow IPC file. */
+export function toIpc(batch: Batch): Buffer {
+  return Buffer.from(concatChunks(encodeIpcFile(batch.schema, [batch])))
+}
+
+/** Return all rows of the table `t`, as LanceDB reads them. */
+export async function allRows(reader: Lancedb, folder: string): Promise<Batch> {
+  const table = await (await reader.connect(folder)).openTable('t')
+  const results = await (table as unknown as { inner: InnerTable }).inner.query().execute()
+  const batches: Batch[] = []
+  for (let bytes = await results.next(); bytes !== null; bytes = await results.next()) {
+    batches.push(...decodeIpc(new Uint8Array(bytes)).batches)
+  }
+  return concatBatches(batches)
+}
 
 export interface Served {
   /** Directory of the root. */
