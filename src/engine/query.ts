@@ -60,7 +60,9 @@ async function answerOf(
   if (scan !== null)
     return answered(version, dialect === 'lance' ? withDescriptors(scan) : scan, streamAfter!)
   const spread = await spreadOf(engine, clock, request, opened, options)
-  const { schema, batches } = await executePlan(plan, reader, other, pacer, engine.clock, { spread })
+  // The client copies the rows of a page of a scan.
+  const isOwned = request.resume_at === undefined
+  const { schema, batches } = await executePlan(plan, reader, other, pacer, engine.clock, { spread, isOwned })
   if (dialect !== 'lance') return new ReadRows(version, schema, batches)
   const described = describedSchema(schema)
   return new ReadRows(

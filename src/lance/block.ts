@@ -133,6 +133,8 @@ function differing(): Error {
 
 function concatFixed(blocks: readonly FixedBlock[], count: number): Block {
   const { bits } = blocks[0]!
+  const joined = joinedBytes(blocks)
+  if (joined !== null) return fixedBlock(bits, count, joined)
   const bytes = new Uint8Array(Math.ceil((bits * count) / 8))
   let at = 0
   for (const block of blocks) {
@@ -142,6 +144,18 @@ function concatFixed(blocks: readonly FixedBlock[], count: number): Block {
     at += block.count
   }
   return { kind: 'fixed', bits, count, bytes }
+}
+
+/** Return the bytes of blocks that are one after the other in the same memory. Null if they are not. */
+function joinedBytes(blocks: readonly FixedBlock[]): Uint8Array | null {
+  const { bits, bytes: first } = blocks[0]!
+  let end = first.byteOffset
+  for (const block of blocks) {
+    const { buffer, byteOffset, length } = block.bytes
+    if (buffer !== first.buffer || byteOffset !== end || length * 8 !== bits * block.count) return null
+    end += length
+  }
+  return new Uint8Array(first.buffer, first.byteOffset, end - first.byteOffset)
 }
 
 function concatVariable(blocks: readonly VariableBlock[], count: number): Block {

@@ -10,7 +10,7 @@ import { type ColumnMetadata, readColumnMetadata } from './column-metadata.js'
 import { isPacked } from './column-tree.js'
 import type { ByteRange } from './page.js'
 import { MessageReader } from './protobuf.js'
-import { type LanceBytes, readRanges } from './range-reader.js'
+import { type LanceBytes, readRangeInto, readRanges } from './range-reader.js'
 import { readLeveledColumn } from './read-leveled-column.js'
 import { readPlainColumn } from './read-plain-column.js'
 import { arrowField, type LanceField, type LanceSchema, readLanceSchema } from './schema.js'
@@ -57,6 +57,11 @@ export async function openLanceFile(
     const { schema, rows } = readDescriptor(new MessageReader(descriptor!))
     return new LanceFile(withTail, path, footer.version, schema, rows, readTable(columnTable!))
   })
+}
+
+interface ReadColumnOptions {
+  readonly signal?: AbortSignal | undefined
+  readonly allocate?: ((bytes: number) => Uint8Array) | null
 }
 
 /** An opened file. */
@@ -107,6 +112,8 @@ export class LanceFile {
 
   /**
    * Read rows `from` to before `to` of a column of the schema. `columnOf`: the column of the file by field id.
+   * `allocate`: returns memory for the elements of a column of vectors. The column has its elements there if its pages have
+   * them without an encoding, and no null.
    * @throws InvalidInput if the file is damaged, or does not have the rows or the column.
    */
   async readColumn(
@@ -114,7 +121,7 @@ export class LanceFile {
     columnOf: (fieldId: number) => number | undefined,
     from: number,
     to: number,
-    signal?: AbortSignal,
+    { signal, allocate = null }: ReadColumnOptions = {},
   ): Promise<Column> {
     return named(`${this.#path}, column ${quote(field.name)}`, async () => {
       if (
@@ -138,7 +145,9 @@ export class LanceFile {
       return read(field, from, to, {
         pacer,
         metadataOf: id => this.#metadataOf(id, columnOf(id), signal),
+        allocate,
         read: ranges => readRanges(this.#source, ranges, signal),
+        readInto: (range, target) => readRangeInto(this.#source, range, target, signal),
       })
     })
   }
@@ -191,6 +200,11 @@ class TailedBytes implements LanceBytes {
   async read(start: number, end: number, signal?: AbortSignal): Promise<Uint8Array> {
     if (start < this.#start) return this.#source.read(start, end, signal)
     return this.#tail.subarray(start - this.#start, end - this.#start)
+  }
+
+  async readInto(start: number, target: Uint8Array, signal?: AbortSignal): Promise<void> {
+    if (start < this.#start) return this.#source.readInto(start, target, signal)
+    target.set(this.#tail.subarray(start - this.#start, start - this.#start + target.length))
   }
 }
 

@@ -20,7 +20,14 @@ export async function readFullZip(
   to: number,
 ): Promise<PagePiece> {
   const { layers } = layout
-  const [bytes] = await page.read([await rangeOfRows(layout, page, from, to)])
+  const range = await rangeOfRows(layout, page, from, to)
+  const { target } = page
+  if (target !== null && hasPlainRows(layout) && target.length === range.end - range.start) {
+    await page.readInto(range, target)
+    const count = to - from
+    return { layers, entries: count, rep: null, def: null, block: decodeRows(layout.values, target, count) }
+  }
+  const [bytes] = await page.read([range])
   if (layout.lengthBits > 0) return unzipTexts(layout, bytes!, to - from)
   const wordBytes = controlBytes(layout)
   if (wordBytes === 0) {
@@ -29,6 +36,14 @@ export async function readFullZip(
     return { layers, entries: count, rep: null, def: null, block: decodeRows(layout.values, bytes!, count) }
   }
   return unzipCells(layout, bytes!)
+}
+
+/** Return whether a page has nothing but the bytes of its values, which are not encoded. */
+function hasPlainRows(layout: FullZipLayout): boolean {
+  if (layout.lengthBits > 0 || controlBytes(layout) > 0) return false
+  let inner = layout.values
+  while (inner.kind === 'list' && !inner.hasValidity) inner = inner.values
+  return inner.kind === 'flat'
 }
 
 function valueBytes(layout: FullZipLayout): number {

@@ -22,6 +22,12 @@ export interface PageSource {
   readonly pacer: Pacer
   /** Read ranges of the file. Ranges that are close to each other are read together. */
   read(ranges: readonly ByteRange[]): Promise<Uint8Array[]>
+  /** Fill `target`, which is as long as a range of the file, with its bytes. */
+  readInto(range: ByteRange, target: Uint8Array): Promise<void>
+  /**
+   * Memory for the values of the requested rows, if they have a fixed width and no nulls. A reader may use other memory.
+   */
+  readonly target: Uint8Array | null
 }
 
 /** The values and levels of some rows of a page. */

@@ -1,5 +1,5 @@
 /** Reads ranges of a file. */
-import { invalidInput } from '../errors.js'
+import { assert, invalidInput } from '../errors.js'
 import type { ByteRange } from './page.js'
 
 /** The bytes of a file. */
@@ -8,6 +8,8 @@ export interface LanceBytes {
   readonly bytes: number
   /** Return the bytes from `start` to before `end`. */
   read(start: number, end: number, signal?: AbortSignal): Promise<Uint8Array>
+  /** Fill `target` with the bytes from `start` on. */
+  readInto(start: number, target: Uint8Array, signal?: AbortSignal): Promise<void>
 }
 
 /** Ranges that are at most this many bytes apart are read together. */
@@ -56,6 +58,18 @@ export async function readRanges(
     }),
   )
   return out
+}
+
+/** Fill `target`, which is as long as a range, with its bytes. Throws InvalidInput for a range that is not within the file. */
+export async function readRangeInto(
+  source: LanceBytes,
+  range: ByteRange,
+  target: Uint8Array,
+  signal?: AbortSignal,
+): Promise<void> {
+  checkRange(source, range.start, range.end)
+  assert(target.length === range.end - range.start, 'a target as long as its range')
+  await source.readInto(range.start, target, signal)
 }
 
 function checkRange(source: LanceBytes, start: number, end: number): void {

@@ -1,5 +1,6 @@
 /** Reads columns of Lance files 2.1 and 2.2, in which each leaf of a nested column has values and levels. */
 import type { Column } from '../arrow/column.js'
+import { cellBytes, hasCells } from '../arrow/layout.js'
 import { invalidInput } from '../errors.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { assembleColumn, type LeafRows, leafRows } from './assemble-column.js'
@@ -7,7 +8,7 @@ import type { ColumnMetadata, PageMetadata } from './column-metadata.js'
 import { type ColumnNode, columnTree, type Leaf, leavesOf, rowsPerRow } from './column-tree.js'
 import { newerEncoding, readPageLayout } from './encoding.js'
 import { concatLevels, type Levels, listDepth, unifyLevels } from './levels.js'
-import type { ByteRange, PagePiece } from './page.js'
+import type { ByteRange, PagePiece, PageSource } from './page.js'
 import { MessageReader } from './protobuf.js'
 import { readPage } from './read-page.js'
 import type { LanceField } from './schema.js'
@@ -19,6 +20,10 @@ export interface ColumnSource {
   metadataOf(fieldId: number): Promise<ColumnMetadata>
   /** Read ranges of the file. */
   read(ranges: readonly ByteRange[]): Promise<Uint8Array[]>
+  /** Fill `target`, which is as long as a range of the file, with its bytes. */
+  readInto(range: ByteRange, target: Uint8Array): Promise<void>
+  /** Return memory for the elements of a column of vectors. Null: the readers allocate memory. */
+  readonly allocate: ((bytes: number) => Uint8Array) | null
 }
 
 /** Read rows `from` to before `to` of a column. */
@@ -44,12 +49,16 @@ async function readLeaf(leaf: Leaf, from: number, to: number, source: ColumnSour
   const start = from * factor
   const end = to * factor
   checkPages(pages, end)
+  const width = source.allocate === null ? 0 : vectorBytes(leaf)
+  const target = width === 0 ? null : source.allocate!(width * (to - from))
   const reads: Promise<PagePiece>[] = []
   let first = 0
   for (const page of pages) {
     const next = first + page.rows
     if (next > start && first < end) {
-      reads.push(readRows(leaf, page, Math.max(start - first, 0), Math.min(end, next) - first, source))
+      const [begin, stop] = [Math.max(start, first), Math.min(end, next)]
+      const own = target === null ? null : target.subarray((begin - start) * width, (stop - start) * width)
+      reads.push(readRows(leaf, page, { from: begin - first, to: stop - first, target: own }, source))
     }
     first = next
   }
@@ -71,11 +80,22 @@ export function checkPages(pages: readonly PageMetadata[], rows: number): void {
   if (found < rows) throw invalidInput(`the pages of a column have ${found} rows, but the file has more`)
 }
 
+/** Return the bytes of the elements of a row, if a leaf is a column of vectors. Otherwise return 0. */
+function vectorBytes({ node: { type }, lists }: Leaf): number {
+  if (lists.length !== 1 || type.kind !== 'fixed_size_list' || !hasCells(type.child.type)) return 0
+  return type.size * cellBytes(type.child.type)
+}
+
+/** Rows of a page, and memory for their values (`PageSource`). */
+interface PageRange extends Pick<PageSource, 'target'> {
+  readonly from: number
+  readonly to: number
+}
+
 async function readRows(
   leaf: Leaf,
   page: PageMetadata,
-  from: number,
-  to: number,
+  { from, to, target }: PageRange,
   source: ColumnSource,
 ): Promise<PagePiece> {
   if (page.encodingType !== 'lance.encodings21.PageLayout')
@@ -86,7 +106,15 @@ async function readRows(
   const { pacer } = source
   const piece = await readPage(
     layout,
-    { rows, buffers, type, pacer, read: ranges => source.read(ranges) },
+    {
+      rows,
+      buffers,
+      type,
+      pacer,
+      target,
+      read: ranges => source.read(ranges),
+      readInto: (range, into) => source.readInto(range, into),
+    },
     from,
     to,
   )

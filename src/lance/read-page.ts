@@ -35,7 +35,7 @@ async function readBlobs(layout: BlobLayout, page: PageSource, from: number, to:
   const { layers } = layout
   if (listDepth(layers) > 0) throw unsupported('Sheaf does not read lists of blobs of Lance files')
   if (layout.inner.kind === 'blob') throw invalidInput('the positions of blobs are blobs')
-  const { block } = await readPage(layout.inner, { ...page, type: positionType }, from, to)
+  const { block } = await readPage(layout.inner, { ...page, type: positionType, target: null }, from, to)
   const [positions, sizes] = block.kind === 'struct' ? block.children : []
   const starts = readCounts(positions)
   const lengths = readCounts(sizes)

@@ -46,6 +46,8 @@ interface Execution {
   readonly meter?: Meter | null
   /** Sends parts of searches to other nodes. Default: this process searches alone. */
   readonly spread?: Spread | null
+  /** Whether the batches must not share memory with the cache. Default true. */
+  readonly isOwned?: boolean
 }
 
 /** Execute a plan. `other`: reader of the version `plan.differsFrom`, else null. */
@@ -55,7 +57,7 @@ export async function executePlan(
   other: TableReader | null,
   pacer: Pacer,
   clock: Clock,
-  { meter = null, spread = null }: Execution = {},
+  { meter = null, spread = null, isOwned = true }: Execution = {},
 ): Promise<QueryResult> {
   const { search, distinct } = plan
   const run = runOf(plan, new RowSource(reader, pacer, other, meter, spread), pacer, clock)
@@ -81,7 +83,7 @@ export async function executePlan(
     return { schema, batches }
   }
   if (search !== null && search.batch !== null) return batchAnswers(run, search, search.batch, schema)
-  for (const batch of rowsInGroups(run, schema, true)) {
+  for (const batch of rowsInGroups(run, schema, isOwned)) {
     if (batch instanceof Promise) await batch
     else batches.push(batch)
   }

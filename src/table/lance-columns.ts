@@ -61,29 +61,47 @@ export async function readLanceColumn(
   if (width !== null) claim(Math.ceil(width * (to - from)))
   const lanceField = columns.fieldsById.get(field.id)
   if (lanceField === undefined) throw invalidInput(`${path} has no column ${quote(field.name)}`)
-  const column = await file.readColumn(lanceField, id => columns.columns.get(id), from, to)
-  return inKernelMemory(column)
+  let segment: VectorSegment | null = null
+  const kind = elementKind(field.type)
+  const { size } = field.type as DataType & { readonly size: number }
+  const allocate = () => {
+    segment = VectorSegment.allocate(kind!, size, to - from)
+    return segment.bytes
+  }
+  const column = await file.readColumn(lanceField, id => columns.columns.get(id), from, to, {
+    allocate: kind === null ? null : allocate,
+  })
+  return inKernelMemory(column, segment)
 }
 
 async function open(store: BlobStore, path: string, bytes: number): Promise<LanceFile> {
   const { openLanceFile } = await importFile()
   const size = bytes > 0 ? bytes : ((await store.stat(path))?.size ?? 0)
   return openLanceFile(
-    { bytes: size, read: (start, end, signal) => store.getRange(path, start, end - start, signal) },
+    {
+      bytes: size,
+      read: (start, end, signal) => store.getRange(path, start, end - start, signal),
+      readInto: (start, target, signal) => store.readInto(path, start, target, signal),
+    },
     path,
   )
 }
 
-/** Copy the elements of vectors into memory that the kernels can search. Returns other columns unchanged. */
-function inKernelMemory(column: Column): LoadedColumn {
+/**
+ * Copy the elements of vectors into memory that the kernels can search, if they are not there yet. Returns other columns
+ * unchanged. `target`: the memory that the reader of the file got.
+ */
+function inKernelMemory(column: Column, target: VectorSegment | null): LoadedColumn {
   const kind = elementKind(column.type)
   if (kind === null || column.type.kind !== 'fixed_size_list' || column.length === 0)
     return loadedColumn(column)
   const { size } = column.type
   const [elements] = column.children
   if (elements === undefined || size === 0) return loadedColumn(column)
-  const segment = VectorSegment.allocate(kind, size, column.length)
-  segment.values.set((elements.values as Float32Array | Uint8Array).subarray(0, size * column.length))
+  const values = elements.values as Float32Array | Uint8Array
+  const segment = target ?? VectorSegment.allocate(kind, size, column.length)
+  const isThere = values.buffer === segment.values.buffer && values.byteOffset === 0
+  if (!isThere) segment.values.set(values.subarray(0, size * column.length))
   return loadedColumn({ ...column, children: [{ ...elements, values: segment.values }] }, segment)
 }
 

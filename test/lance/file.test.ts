@@ -41,13 +41,9 @@ describe('openLanceFile', () => {
   test('obeys a signal', async () => {
     const file = await openLanceFile(new CountedBytes(golden('flat-2.2.lance')), 'a.lance')
     const ids = file.columnIds()
-    const reading = file.readColumn(
-      file.schema.fields[0]!,
-      id => ids.get(id),
-      0,
-      9,
-      AbortSignal.abort(new Error('enough')),
-    )
+    const reading = file.readColumn(file.schema.fields[0]!, id => ids.get(id), 0, 9, {
+      signal: AbortSignal.abort(new Error('enough')),
+    })
     await expect(reading).rejects.toThrow('enough')
   })
 })

@@ -26,6 +26,10 @@ export class CountedBytes implements LanceBytes {
     this.reads++
     return this.#content.slice(start, end)
   }
+
+  async readInto(start: number, target: Uint8Array, signal?: AbortSignal): Promise<void> {
+    target.set(await this.read(start, start + target.length, signal))
+  }
 }
 
 /** Return the data files of a table of LanceDB. */
