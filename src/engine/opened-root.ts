@@ -142,7 +142,7 @@ export class OpenedRoot implements Engine {
       explain: (table, version, error) => {
         // Bytes that arrived damaged may be in the cache. The next read gets them from the store.
         if (error instanceof SheafError && error.code === ErrorCode.Internal) log.diskCache?.clear()
-        return explainLoss(committer, table, version, error)
+        return explainLoss(committer, this.versions, table, version, error)
       },
     }
     this.writers = new TableWriters(clock)

@@ -1,9 +1,10 @@
 /** Tables that LanceDB 0.39.0 wrote: 40 rows, a deletion, 10 more rows, an update, a new column, another name. */
-import { cpSync } from 'node:fs'
+import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { connect, ErrorCode } from '../../src/index.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { failure } from '../support/failure.js'
 import { temporaryRoots } from '../support/roots.js'
 
@@ -156,4 +157,28 @@ test('an address without a local directory is refused', async () => {
     code: ErrorCode.NamespaceNotFound,
     hint: expect.not.stringContaining('create'),
   })
+})
+
+test('a version that LanceDB deletes while it is read is not found', async () => {
+  const folder = freshFolder()
+  cpSync(join(golden, 'plain.lance'), join(folder, 'plain.lance'), { recursive: true })
+  const ns = await connect(address(folder))
+  const at = await (await ns.openTable('plain')).checkout(1)
+  const { getRange } = FileStore.prototype
+  const spy = vi.spyOn(FileStore.prototype, 'getRange').mockImplementation(function (this: FileStore, ...args) {
+    if (args[0].includes('/data/')) {
+      rmSync(join(folder, args[0]), { force: true })
+      rmSync(join(folder, 'plain.lance/_versions/18446744073709551614.manifest'), { force: true })
+    }
+    return getRange.apply(this, args)
+  })
+  try {
+    expect(await failure(at.query().toArray())).toMatchObject({
+      code: ErrorCode.TableVersionNotFound,
+      message: expect.stringContaining('deleted by a Lance engine while it was read'),
+    })
+  } finally {
+    spy.mockRestore()
+    await ns.close()
+  }
 })
