@@ -66,7 +66,8 @@ export async function detailTable(
     return { ...facts, columns: [], metadata: {}, versions: [], fragmentRows: null }
   const request = { id, limit: listedVersions, descending: true }
   const { versions } = await operations.listTableVersions(request, options)
-  const { schema, metadata = {} } = await operations.describeTable({ id }, options)
+  // The other dialect has no units and time zones.
+  const { schema, metadata = {} } = await operations.describeTable({ id }, { ...options, dialect: 'lance' })
   const ofSheaf = facts.kind !== 'foreign'
   const stats = ofSheaf ? await operations.getTableStats({ id }, options) : null
   return {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { describeTable, detailTable } from '../../../adapters/cli/inspect-table.js'
 import { describeDetails, describeRest, describeTree } from '../../../adapters/cli/inspect-text.js'
 import { ErrorCode, SheafError } from '../../../src/errors.js'
-import { connect, type Namespace } from '../../../src/index.js'
+import { connect, type Namespace, schema } from '../../../src/index.js'
 
 const { signal } = new AbortController()
 
@@ -56,6 +56,19 @@ describe('a table', () => {
       '  v1  now  create',
     ])
     expect(describeTree(details).split('\n')).toHaveLength(3)
+  })
+
+  test('types of columns have their units and time zones', async () => {
+    await using ns = await connect('memory://')
+    const columns = schema({ a: 'timestamp(ns)', b: 'timestamp(s, UTC)', c: 'time(ms)', d: 'duration(s)' })
+    await ns.createTable('t', [], { schema: columns })
+    const details = await detailTable(ns, ['t'], signal)
+    expect(details.columns.map(({ type }) => type)).toEqual([
+      'timestamp(ns)',
+      'timestamp(s, UTC)',
+      'time(ms)',
+      'duration(s)',
+    ])
   })
 
   test('a table without rows and a view are printed as such', async () => {
