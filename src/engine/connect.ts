@@ -36,6 +36,7 @@ import { selfTest } from '../storage/self-test.js'
 import { afterTest } from '../storage/tested-store.js'
 import { checkFunctions } from '../write/functions.js'
 import { bindOperations, readsOnly } from './handlers.js'
+import { openBesideLance } from './lance-tables-beside.js'
 import { isInObjectStorage, openObjectStorage } from './object-storage.js'
 import { OpenedRoot, type RootOptions } from './opened-root.js'
 import { takeSnapshot } from './snapshot.js'
@@ -231,7 +232,7 @@ export async function openRoot(
   } as const
   // Prepare the kernels for several threads. Each engine that shares memory runs on its own thread.
   if (options.sharing !== undefined) shareKernels(options.sharing.workerCount)
-  const open = () => OpenedRoot.open(store, settings, signal)
+  const open = () => openBesideLance(store, location, warn, () => OpenedRoot.open(store, settings, signal))
   const { tracing } = options
   const { meter }: BlobStore = store
   const opening = tracing === undefined ? open() : tracedCall({ tracing, meter }, openingSpan, open)
@@ -270,17 +271,15 @@ function defaultBudget(): number {
 let memoryBytes: number | undefined
 
 function readOnlyError(): SheafError {
-  return new SheafError(ErrorCode.PermissionDenied, 'this root is opened read-only')
+  return new SheafError(ErrorCode.PermissionDenied, 'this root is opened read-only', {
+    hint: 'to write, open it without the option readOnly',
+  })
 }
 
 function lanceReadOnlyError(): SheafError {
-  return new SheafError(
-    ErrorCode.PermissionDenied,
-    'Sheaf reads this directory of LanceDB, and does not write it',
-    {
-      hint: 'write it with LanceDB, or copy the tables into a root of Sheaf',
-    },
-  )
+  return new SheafError(ErrorCode.PermissionDenied, 'a directory of LanceDB is read-only', {
+    hint: 'to write, copy the table into a root of Sheaf: createTable(name, table.query().batches())',
+  })
 }
 
 function emitWarning(message: string, cause: unknown): void {

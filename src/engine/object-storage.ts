@@ -23,18 +23,26 @@ const providers: Readonly<Record<string, Provider>> = {
 
 const url = /^([a-z][a-z0-9+.-]+):\/\/([^/]*)\/?(.*)$/is
 
+/** Complete addresses that are not those of buckets, by their scheme. */
+const fullForms: Readonly<Record<string, string>> = {
+  memory: 'memory://',
+  'lance+file': 'three slashes and an absolute path: lance+file:///data/lancedb',
+}
+
 /** Return whether the path is a URL of object storage. Throws `InvalidInput` for a URL of any other scheme. */
 export function isInObjectStorage(path: string): boolean {
   const scheme = url.exec(path)?.[1]?.toLowerCase()
-  const [short] = /^(?:s3|az|gs):/i.exec(path) ?? []
+  const [, short] = /^(s3|az|gs|memory|lance\+file):/i.exec(path) ?? []
   if (scheme === undefined && short !== undefined) {
-    throw invalidInput(`${quote(path)} is not the path of a bucket`, {
-      hint: `write ${short.toLowerCase()}//bucket/prefix`,
-    })
+    const form = fullForms[short.toLowerCase()]
+    throw invalidInput(
+      `${quote(path)} is not ${form === undefined ? 'the path of a bucket' : 'a complete address'}`,
+      { hint: `write ${form ?? `${short.toLowerCase()}://bucket/prefix`}` },
+    )
   }
   if (scheme === undefined) return false
   if (Object.hasOwn(providers, scheme)) return true
-  const known = ['memory', ...Object.keys(providers)].map(each => `${each}://`)
+  const known = ['memory', ...Object.keys(providers), 'lance+file'].map(each => `${each}://`)
   throw invalidInput(`paths like ${quote(path)} are not supported`, {
     hint: /^https?$/.test(scheme)
       ? 'use connectHttp of sheaf/http for a server'

@@ -341,6 +341,16 @@ export class FileStore implements BlobStore {
     }
   }
 
+  /** Return the names of the folders in the directory of the store, sorted. Empty if they cannot be listed. */
+  folders(): readonly string[] {
+    try {
+      const entries = readdirSync(this.#root, { withFileTypes: true })
+      return entries.flatMap(entry => (entry.isDirectory() ? [entry.name] : [])).sort()
+    } catch {
+      return []
+    }
+  }
+
   /** Also returns null for a file that another program has open, because a synchronous call cannot wait for it. */
   peek(key: string): BlobMark | null {
     checkKey(key)

@@ -110,13 +110,6 @@ test('options that have no meaning for a directory of LanceDB are refused', asyn
   await expect(connect(address(join(golden, 'missing')))).rejects.toMatchObject({ status: 404 })
 })
 
-test('a connection that is explicitly read-only reads the tables', async () => {
-  const ns = await connect(address(golden), { create: false, readOnly: true })
-  expect(await (await ns.openTable('plain')).countRows()).toBe(40)
-  await expect(ns.dropTable('plain')).rejects.toMatchObject({ status: 403 })
-  await ns.close()
-})
-
 test('the statistics of an index of LanceDB are refused as those of a missing index', async () => {
   const ns = await connect(address(golden))
   const request = { id: ['plain'], index_name: 'id_idx' }
@@ -145,6 +138,40 @@ test('Lance engines get the path of a table, and commit to the directory themsel
     managed_versioning: false,
   })
   await ns.close()
+})
+
+test('readOnly: true and create: false are accepted, and writes name the way to a root', async () => {
+  const ns = await connect(address(golden), { readOnly: true, create: false })
+  const table = await ns.openTable('plain')
+  expect(await table.countRows()).toBe(40)
+  for (const write of [table.delete('true'), ns.dropTable('plain'), ns.optimize()]) {
+    expect(await failure(write)).toMatchObject({
+      code: ErrorCode.PermissionDenied,
+      message: 'a directory of LanceDB is read-only',
+      hint: expect.stringContaining('createTable(name, table.query().batches())'),
+    })
+  }
+  await ns.close()
+})
+
+test('opening a directory of LanceDB as a root names the address that reads its tables', async () => {
+  const folder = freshFolder()
+  cpSync(join(golden, 'plain.lance'), join(folder, 'plain.lance'), { recursive: true })
+  for (const options of [{ create: false }, { readOnly: true }]) {
+    expect(await failure(connect(folder, options))).toMatchObject({
+      code: ErrorCode.NamespaceNotFound,
+      hint: expect.stringContaining(address(folder)),
+    })
+  }
+  const warnings: string[] = []
+  const onWarning = (message: string, cause: unknown) => warnings.push(`${message}; ${cause}`)
+  const ns = await connect(folder, { onWarning })
+  expect(warnings).toEqual([expect.stringContaining('plain.lance')])
+  expect(warnings[0]).toContain(address(folder))
+  await ns.createTable('t', [{ id: 1 }])
+  await ns.close()
+  await (await connect(folder, { onWarning })).close()
+  expect(warnings).toHaveLength(1)
 })
 
 test('an address without a local directory is refused', async () => {

@@ -55,7 +55,7 @@ test('a directory of LanceDB is served, also the versions that are written later
   await expect(table.delete('true')).rejects.toMatchObject({
     status: 403,
     code: ErrorCode.PermissionDenied,
-    message: 'Sheaf reads this directory of LanceDB, and does not write it',
+    message: 'a directory of LanceDB is read-only',
     hint: expect.stringContaining('write it with LanceDB'),
   })
   expect([...filesOf(folder).keys()]).toEqual(before)
