@@ -3,8 +3,14 @@ import type { JobInfo } from '../../src/index.js'
 import type { Reply } from '../../src/protocol/calls.js'
 
 /** Facts about a root and its files. */
-export interface RootFacts {
+/** Facts about a directory of LanceDB. */
+export interface DirectoryFacts {
   readonly path: string
+  /** Number of tables. */
+  readonly tables: number
+}
+
+export interface RootFacts extends DirectoryFacts {
   readonly id: string
   readonly format: number
   readonly slot: number
@@ -16,7 +22,6 @@ export interface RootFacts {
     readonly pages: number
     readonly packs: number
   }
-  readonly tables: number
 }
 
 export interface NamespaceFacts {

@@ -1,6 +1,7 @@
 /** Formats the output of `sheaf inspect` as text. */
 import { formatId } from '../../src/protocol/identifiers.js'
 import type {
+  DirectoryFacts,
   IndexFacts,
   JobFacts,
   NamespaceFacts,
@@ -11,7 +12,10 @@ import type {
 } from './inspect-facts.js'
 import { showCount, showCounted, showSize, showTime } from './quantities.js'
 
-export function describeRoot({ path, id, format, slot, checkpoint, files, tables }: RootFacts): string {
+export function describeRoot(facts: RootFacts | DirectoryFacts): string {
+  const title = `${facts.path}: ${showCounted(facts.tables, 'table')}`
+  if (!('id' in facts)) return `${title}\n`
+  const { id, format, slot, checkpoint, files } = facts
   const { slots, checkpoints, pages, packs } = files
   const kept = [
     showCounted(slots, 'slot'),
@@ -20,7 +24,7 @@ export function describeRoot({ path, id, format, slot, checkpoint, files, tables
     showCounted(packs, 'pack'),
   ]
   return [
-    `${path}: ${showCounted(tables, 'table')}`,
+    title,
     `  root ${id}, format ${format}`,
     `  slot ${showCount(slot)}, checkpoint ${checkpoint === 0 ? 'none' : `at ${showCount(checkpoint)}`}; ${kept.join(', ')}`,
     '',

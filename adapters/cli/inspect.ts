@@ -2,14 +2,14 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ExternalLog } from '../../src/commit/external-log.js'
-import { isInObjectStorage, openObjectStorage } from '../../src/engine/object-storage.js'
+import { isInObjectStorage, isLanceAddress, openObjectStorage } from '../../src/engine/object-storage.js'
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import { connect, type Namespace } from '../../src/index.js'
 import { parseId } from '../../src/protocol/identifiers.js'
 import { keysOf } from '../../src/storage/keys-of.js'
 import type { Call } from './arguments.js'
 import { logOf } from './commit-log.js'
-import type { JobFacts, NamespaceFacts, RootFacts, TableFacts } from './inspect-facts.js'
+import type { DirectoryFacts, JobFacts, NamespaceFacts, RootFacts, TableFacts } from './inspect-facts.js'
 import { describeTable, detailTable } from './inspect-table.js'
 import {
   describeDetails,
@@ -122,11 +122,12 @@ async function rootFacts(
   ns: Namespace,
   { directory, log: external }: { readonly directory: string; readonly log: ExternalLog | undefined },
   signal: AbortSignal,
-): Promise<RootFacts> {
+): Promise<RootFacts | DirectoryFacts> {
+  const { tables } = await ns.operations.listAllTables({}, { signal })
+  if (isLanceAddress(directory)) return { path: directory, tables: tables.length }
   const { id, format, log } = root.stats()
   const filesIn = await folderLister(directory, signal)
   const [slots, checkpoints, history] = await Promise.all(['_log', '_ckpt', '_hist'].map(filesIn))
-  const { tables } = await ns.operations.listAllTables({}, { signal })
   return {
     path: directory,
     id,

@@ -90,7 +90,7 @@ function nearestKey(name: string, names: PersistentMap<unknown>): string | undef
 export function checkRows(head: TableHead): void {
   if (head.kind === 'lance') {
     throw unsupported(`the rows of table ${idText(head.id)} are kept by a Lance engine, not by Sheaf`, {
-      hint: 'open it with a Lance client that uses this catalog as its namespace',
+      hint: 'queries can read the rows; for all other calls, use a Lance client',
     })
   }
   if (head.kind === 'pointer') {

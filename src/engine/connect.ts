@@ -37,7 +37,7 @@ import { afterTest } from '../storage/tested-store.js'
 import { checkFunctions } from '../write/functions.js'
 import { bindOperations, readsOnly } from './handlers.js'
 import { openBesideLance } from './lance-tables-beside.js'
-import { isInObjectStorage, openObjectStorage } from './object-storage.js'
+import { isInObjectStorage, isLanceAddress, openObjectStorage } from './object-storage.js'
 import { OpenedRoot, type RootOptions } from './opened-root.js'
 import { takeSnapshot } from './snapshot.js'
 import { tableAt } from './table-at.js'
@@ -100,7 +100,7 @@ export async function connect(
   const { readOnly = false, clock = systemClock } = options
   const { log } = options
   if (log !== undefined) takeLog(log)
-  if (typeof path === 'string' && lanceScheme.test(path)) return connectToLance(path, options, clock)
+  if (typeof path === 'string' && isLanceAddress(path)) return connectToLance(path, options, clock)
   const { engine, tested } = await openRoot(path, options, clock).catch(async error => {
     await log?.close?.()
     throw error
@@ -144,9 +144,6 @@ function namespaceOf(
   }
   return new Namespace(operations, close, features, int64)
 }
-
-/** The addresses of directories of LanceDB. */
-const lanceScheme = /^lance\+file:\/\//i
 
 const importLance = lazyImport(() => import('./lance-directory.js'))
 

@@ -23,6 +23,11 @@ const providers: Readonly<Record<string, Provider>> = {
 
 const url = /^([a-z][a-z0-9+.-]+):\/\/([^/]*)\/?(.*)$/is
 
+/** Return whether a path is the address of a directory of LanceDB, or of one of its tables. */
+export function isLanceAddress(path: string): boolean {
+  return /^lance\+file:\/\//i.test(path)
+}
+
 /** Complete addresses that are not those of buckets, by their scheme. */
 const fullForms: Readonly<Record<string, string>> = {
   memory: 'memory://',
@@ -42,6 +47,11 @@ export function isInObjectStorage(path: string): boolean {
   }
   if (scheme === undefined) return false
   if (Object.hasOwn(providers, scheme)) return true
+  if (isLanceAddress(path)) {
+    throw invalidInput(`${quote(path)} is a directory of LanceDB, not a root of Sheaf`, {
+      hint: 'only connect, and the commands query, head, diff, export, inspect and serve can open it',
+    })
+  }
   const known = ['memory', ...Object.keys(providers), 'lance+file'].map(each => `${each}://`)
   throw invalidInput(`paths like ${quote(path)} are not supported`, {
     hint: /^https?$/.test(scheme)

@@ -39,6 +39,23 @@ async function rootWithTable(): Promise<string> {
   return root
 }
 
+const lanceTables = `lance+${pathToFileURL(join(import.meta.dirname, '../../golden/lance-tables'))}`
+
+test('a directory of LanceDB is queried, exported and inspected', () => {
+  const folder = freshRoot()
+  mkdirSync(folder, { recursive: true })
+  const file = join(folder, 'out.csv')
+  expect(run('query', lanceTables, 'plain', '--where', 'id = 2', '--select', 'id,words').stdout).toBe(
+    '{"id":2,"words":"new"}\n',
+  )
+  expect(run('export', lanceTables, 'plain', file, '--select', 'id').status).toBe(0)
+  expect(readFileSync(file, 'utf8').split('\n')).toHaveLength(42)
+  const { stdout, stderr } = run('inspect', lanceTables)
+  expect(stderr).toBe('')
+  expect(stdout).toMatch(/^lance\+file.*: 2 tables\n\nplain {2}/)
+  expect(run('verify', lanceTables).stderr).toContain('is a directory of LanceDB, not a root of Sheaf')
+})
+
 describe('sheaf query', () => {
   test('prints the rows of a condition, an order, a group, a version and a tag, as JSON lines in a pipe', async () => {
     const root = await rootWithTable()
