@@ -1,4 +1,6 @@
 /** Runs the command `sheaf export`. */
+
+import { queryBatches } from '../../src/client/query-batches.js'
 import type { ArrowBatch, Namespace } from '../../src/index.js'
 import { writeArrow, writeCsv, writeJsonLines, writeLance, writeParquet } from '../files/public.js'
 import type { Call } from './arguments.js'
@@ -6,7 +8,7 @@ import { Misuse } from './misuse.js'
 import { openRoot, openVersion } from './open-root.js'
 import { progressLine } from './progress.js'
 import { showCounted, showSize } from './quantities.js'
-import { answerOf, queryOf } from './query.js'
+import { queryOf } from './query.js'
 import { untilStopped } from './stopping.js'
 
 type FileFormat = NonNullable<Call<'export'>['format']>
@@ -53,7 +55,7 @@ export async function exportTable(command: Call<'export'>): Promise<void> {
   const table = await openVersion(root, command, signal)
   let read = 0
   async function* counted(): AsyncGenerator<ArrowBatch> {
-    for await (const batch of answerOf(queryOf(table, command), signal)) {
+    for await (const batch of queryBatches(queryOf(table, command), signal)) {
       yield batch
       read += batch.numRows
       line.show(showCounted(read, 'row'))

@@ -1,4 +1,5 @@
 /** Runs the commands `sheaf query` and `sheaf head`. */
+import { queryBatches } from '../../src/client/query-batches.js'
 import type { ArrowBatch, Namespace, Search, Table } from '../../src/index.js'
 import { plainPieces } from '../files/pieces.js'
 import { writeArrow, writeCsv, writeJsonLines, writeParquet } from '../files/public.js'
@@ -28,7 +29,7 @@ export async function queryTable(command: Call<'query'>): Promise<void> {
   const signal = untilStopped()
   await using root: Namespace = await openRoot(command, { signal })
   const table = await openVersion(root, command, signal)
-  await print(answerOf(queryOf(table, command), signal), command.format, signal)
+  await print(queryBatches(queryOf(table, command), signal), command.format, signal)
 }
 
 /** Print the first rows of a table. */
@@ -37,7 +38,7 @@ export async function showHead(command: Call<'head'>): Promise<void> {
   const signal = untilStopped()
   await using root: Namespace = await openRoot(command, { signal })
   const table = await openVersion(root, command, signal)
-  await print(answerOf(queryOf(table, { limit }), signal), format, signal)
+  await print(queryBatches(queryOf(table, { limit }), signal), format, signal)
 }
 
 /** Return the query of a table that the options describe. */
@@ -54,19 +55,6 @@ export function queryOf(
   if (limit !== undefined) query = query.limit(limit)
   if (offset !== undefined) query = query.offset(offset)
   return query
-}
-
-/** Yield the answer of a query. An answer without rows is one empty batch, which has the columns. */
-export async function* answerOf(
-  query: Search<object, object>,
-  signal: AbortSignal,
-): AsyncGenerator<ArrowBatch> {
-  let isEmpty = true
-  for await (const batch of query.batches({ signal })) {
-    isEmpty = false
-    yield batch
-  }
-  if (isEmpty) yield* (await query.toArrow({ signal })).batches
 }
 
 function selected(query: Search<object, object>, parts: readonly string[]): Search<object, object> {

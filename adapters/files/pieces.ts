@@ -9,6 +9,7 @@ import { sliceBatch } from '../../src/arrow/slice.js'
 import type { ArrowBatch } from '../../src/arrow/to-arrow.js'
 import type { Schema } from '../../src/arrow/types.js'
 import { columnValues } from '../../src/arrow/values.js'
+import { isQuery, queryBatches, rowsHint } from '../../src/client/query-batches.js'
 import type { Row } from '../../src/client/table-data.js'
 import { invalidInput, quote, SheafError, schemaMismatch } from '../../src/errors.js'
 import { eachOrAborted } from '../../src/primitives/abort.js'
@@ -16,7 +17,8 @@ import { Pacer } from '../../src/primitives/pacer.js'
 import { isPlain, plainOf, plainValue } from './write-value.js'
 
 /**
- * The rows to write: the result of `query().batches()`, row objects, or a table of apache-arrow.
+ * The rows to write: a query, record batches, row objects, or a table of apache-arrow. A query gives the columns the types
+ * of the table.
  *
  * The items are either all record batches with one schema, or all row objects. Row objects have the columns of the
  * first row.
@@ -46,6 +48,7 @@ export async function* rowPieces(
 ): AsyncGenerator<RowPiece> {
   if (typeof source !== 'object' || source === null) throw notRows(source)
   const whole = fromForeignArrow(source)
+  const rowsOrBatches: FileRows = isQuery(source) ? queryBatches(source, signal) : source
   if (whole === null && !(Symbol.iterator in source) && !(Symbol.asyncIterator in source))
     throw notRows(source)
   const pacer = new Pacer(signal)
@@ -57,7 +60,7 @@ export async function* rowPieces(
   let count = 0
   let cells = 0
   let rows: Row[] = []
-  for await (const item of eachOrAborted(source, signal)) {
+  for await (const item of eachOrAborted(rowsOrBatches, signal)) {
     const arrow = fromForeignArrow(item)
     if ((arrow !== null && count > 0) || (arrow === null && schema !== null)) {
       throw invalidInput('the rows must be all record batches or all objects, not both')
@@ -116,7 +119,9 @@ function checkRow(row: unknown, index: number): void {
 }
 
 function notRows(source: unknown): SheafError {
-  return invalidInput(`rows must be an iterable of record batches or of objects, got ${quote(source)}`)
+  return invalidInput(`rows must be an iterable of record batches or of objects, got ${quote(source)}`, {
+    hint: rowsHint(source),
+  })
 }
 
 /** Some rows, as columns of plain values: values that JSON and CSV can represent, and bigints. */

@@ -62,6 +62,7 @@ export type TableData<R extends object = Row> = TableInput<RowInput<R>>
 
 /**
  * Rows of the type `I`, as one of:
+ * - a query: its rows with the types of its columns;
  * - an array of plain objects;
  * - an Arrow table or record batch, of any version of apache-arrow;
  * - the bytes of an Arrow IPC file or stream;

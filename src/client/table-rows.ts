@@ -16,6 +16,7 @@ import { addCallerFrames, invalidInput, quote, schemaMismatch } from '../errors.
 import { lazyImport } from '../lazy-import.js'
 import { Pacer } from '../primitives/pacer.js'
 import { ArrowRows } from './arrow-rows.js'
+import { isQuery, queryBatches, rowsHint } from './query-batches.js'
 import { Source } from './source.js'
 import type { IngestOptions, Progress } from './table-data.js'
 import { typedSourceOf } from './typed-source.js'
@@ -143,7 +144,8 @@ function open(data: object, signal: AbortSignal | undefined): OpenedSource {
     return { rows, close: async () => {} }
   }
   if (typeof data !== 'object' || data === null) throw notRows(data)
-  const iterable = isForeignArrow(data) ? [data] : (data as Iterable<unknown>)
+  const own = isQuery(data) ? queryBatches(data, signal) : data
+  const iterable = isForeignArrow(own) ? [own] : (own as Iterable<unknown>)
   if (!(Symbol.iterator in iterable) && !(Symbol.asyncIterator in iterable)) throw notRows(data)
   // An array of rows is one item, so that its rows are handled together.
   const items = Array.isArray(data) && kindOfItem(data[0]) === 'row' ? [data] : iterable
@@ -155,7 +157,7 @@ function open(data: object, signal: AbortSignal | undefined): OpenedSource {
 function notRows(data: unknown) {
   return invalidInput(
     `rows must be an iterable of objects, an Arrow table, or Arrow IPC bytes, got ${quote(data)}`,
-    { hint: 'write [row]' },
+    { hint: rowsHint(data) },
   )
 }
 
