@@ -2,7 +2,7 @@
 import { fromForeignArrow } from '../../src/arrow/foreign.js'
 import { typeFromText } from '../../src/arrow/type-text.js'
 import type { Field, Schema } from '../../src/arrow/types.js'
-import { tableRows } from '../../src/client/table-rows.js'
+import { tableRows, untypedColumns } from '../../src/client/table-rows.js'
 import { withTypes } from '../../src/client/typed-source.js'
 import { columnNotFound, invalidInput, quote, SheafError } from '../../src/errors.js'
 import type { Row } from '../../src/index.js'
@@ -31,8 +31,11 @@ export async function schemaOfSources(
   given: readonly Field[],
 ): Promise<Schema> {
   for (const path of paths) {
-    const schema = await schemaOf(path, await read(path), given)
-    if (schema !== null) return schema
+    const found = await schemaOf(path, await read(path), given)
+    if ('fields' in found) return found
+    const untyped = found.columns.filter(name => given.every(field => field.name !== name))
+    if (given.length > 0 && untyped.length > 0)
+      throw untypedColumns(quote(path), untyped, 'give their types in --types name:type,...')
   }
   if (given.length > 0) return { fields: given }
   const which = paths.length === 1 ? `${quote(paths[0])} has no rows` : 'no source has rows'
@@ -41,12 +44,12 @@ export async function schemaOfSources(
   })
 }
 
-/** Return the columns of a source, or null if it has no rows. */
+/** Return the schema of a source, or the known names of the columns if it has no rows. */
 async function schemaOf(
   path: string,
   pieces: AsyncIterable<SourcePiece>,
   given: readonly Field[],
-): Promise<Schema | null> {
+): Promise<Schema | { readonly columns: readonly string[] }> {
   const iterator = pieces[Symbol.asyncIterator]()
   const names = new Set<string>()
   const lines: number[] = []
@@ -63,10 +66,12 @@ async function schemaOf(
   }
   try {
     let first = await iterator.next()
+    let columns: readonly string[] = []
     while (first.done !== true && 'lines' in first.value && first.value.rows.length === 0) {
+      columns = first.value.columns ?? columns
       first = await iterator.next()
     }
-    if (first.done === true) return null
+    if (first.done === true) return { columns }
     if (!('lines' in first.value)) return retyped(fromForeignArrow(first.value)!.schema, given)
     const types = { given: () => ({ schema: { fields: given }, isComplete: false }), readAs: () => {} }
     const rows = await tableRows(withTypes(chunks(first.value), types)).catch(error => {

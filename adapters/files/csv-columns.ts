@@ -68,6 +68,11 @@ export class CsvColumns {
     if (options.columns !== undefined) this.#open(options.columns, 'columns')
   }
 
+  /** The names of the columns. Empty before the header row was read. */
+  get names(): readonly string[] {
+    return this.#names ?? []
+  }
+
   /** Add the next records of the file. */
   add(records: Records): void {
     const body = this.#names === null ? this.#readHeader(records) : records

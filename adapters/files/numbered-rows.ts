@@ -6,6 +6,8 @@ export interface NumberedRows {
   readonly rows: readonly Row[]
   /** For each row, the number of the line on which it begins, from 1. */
   readonly lines: readonly number[]
+  /** Names of the columns of a file without rows. Only the last item of such a file has them. */
+  readonly columns?: readonly string[]
 }
 
 /** A row that a reader cannot read. */

@@ -73,7 +73,8 @@ async function* csvRows(
   more: readonly unknown[],
 ): AsyncGenerator<Row> {
   refuseMore('readCsv', 2, more)
-  for await (const { rows } of csvPieces(source, checked(), types)) {
+  for await (const { rows, columns = [] } of csvPieces(source, checked(), types)) {
+    types.columns = columns
     for (const row of rows) yield row
   }
 }
@@ -96,12 +97,15 @@ export async function* csvPieces(
     nameOf,
   )
   const pacer = new Pacer(signal)
+  let isEmpty = true
   for await (const { bytes } of textBlocks(source, signal)) {
     for (let from = 0; from < bytes.length; from += pieceBytes) {
       columns.add(await splitter.push(bytes.subarray(from, from + pieceBytes)))
       await pacer.turn()
       for (const records of columns.take()) {
-        yield columns.rows(records)
+        const piece = columns.rows(records)
+        isEmpty &&= piece.rows.length === 0
+        yield piece
         await pacer.turn()
       }
     }
@@ -109,7 +113,10 @@ export async function* csvPieces(
   columns.add(await splitter.end())
   columns.end()
   for (const records of columns.take()) {
-    yield columns.rows(records)
+    const piece = columns.rows(records)
+    isEmpty &&= piece.rows.length === 0
+    yield piece
     await pacer.turn()
   }
+  if (isEmpty) yield { rows: [], lines: [], columns: columns.names }
 }

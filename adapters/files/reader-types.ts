@@ -19,6 +19,8 @@ export class ReaderTypes implements TypedSource {
   readonly #reader: string
   /** Types of the columns to which the rows are written, by column name. Undefined: unknown. */
   target: ReadonlyMap<string, DataType> | undefined
+  /** Names of the columns of a file that was read and has no rows. */
+  columns: readonly string[] = []
 
   /** `options`: returns the checked options of the reader. */
   constructor(reader: string, options: () => TypeOptions) {
@@ -39,6 +41,8 @@ export class ReaderTypes implements TypedSource {
     }
     return { schema: { ...columns, fields: [...fields.values()] }, isComplete }
   }
+
+  readonly emptyColumns = () => this.columns
 
   readonly readAs = ({ fields }: Schema) => {
     // A column of nulls says nothing about the texts.

@@ -62,6 +62,7 @@ export async function tableRows(data: object, options: TableRowsOptions = {}): P
     if (vectorColumns !== undefined && schema !== undefined) throw vectorsInSchema()
     const omitMissingColumns = options.omitMissingColumns === true
     const rows = await source.rows({ schema, columns, vectorColumns, omitMissingColumns, badVectors, signal })
+    if (columns !== undefined) checkTyped(data, rows.schema)
     const batches = onProgress === undefined ? rows.batches : reported(rows.batches, onProgress)
     return new ArrowRows(rows.schema, batches, source.close)
   } catch (error) {
@@ -92,6 +93,19 @@ function typesOf(
   if (source === undefined) return {}
   const { schema, isComplete } = source.given()
   return isComplete ? { schema } : { columns: schema.fields }
+}
+
+/** Throw `InvalidInput` if a file without rows has a column whose type is unknown. */
+function checkTyped(data: object, { fields }: Schema): void {
+  const names = typedSourceOf(data)?.emptyColumns?.() ?? []
+  const untyped = names.filter(name => fields.every(field => field.name !== name))
+  if (fields.length > 0 && untyped.length > 0) throw untypedColumns('the file', untyped, 'give their types')
+}
+
+/** Return the error for a file without rows, some of whose columns have no type. */
+export function untypedColumns(file: string, names: readonly string[], hint: string) {
+  const list = names.map(name => quote(name)).join(', ')
+  return invalidInput(`${file} has no rows, so the types of these columns are unknown: ${list}`, { hint })
 }
 
 /** Convert Arrow rows to the types of `schema`. Throws `SchemaValidation` if they do not fit. */

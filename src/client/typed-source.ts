@@ -20,6 +20,8 @@ export interface TypedSource {
    * the first row is read.
    */
   readonly readAs: (schema: Schema) => void
+  /** Return the names of the columns of a file that was read and has no rows. */
+  readonly emptyColumns?: () => readonly string[]
 }
 
 /** Registered for all copies of this module: rows may come from another build of the package. */

@@ -179,6 +179,9 @@ describe('an import', () => {
     await expect(importing(join(directory, 'no.csv'), root)).rejects.toThrow(
       '"no.csv" has no rows'.replace('"', ''),
     )
+    await expect(
+      importing(join(directory, 'head.csv'), root, '--table', 'x', '--types', 'b:int64'),
+    ).rejects.toThrow('has no rows, so the types of these columns are unknown: "a"')
     expect(await ns.tableNames()).toEqual(['head', 'j'])
     expect(statesIn(directory)).toEqual([])
   })

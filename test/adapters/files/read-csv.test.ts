@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { type FileSource, type ReadCsvOptions, readCsv } from '../../../adapters/files/public.js'
 import type { DataType, Field, IntType } from '../../../src/arrow/types.js'
 import { ErrorCode } from '../../../src/errors.js'
+import { connect } from '../../../src/index.js'
 import { failure } from '../../support/failure.js'
 import { temporaryRoots } from '../../support/roots.js'
 
@@ -58,6 +59,19 @@ describe('sources', () => {
 
   test('a byte order mark is not part of the first name', async () => {
     expect(await rows(chunks(`\ufeff${text}`))).toEqual(expected)
+  })
+
+  test('a table is not created from a header with types for only some of its columns', async () => {
+    await using ns = await connect('memory://')
+    const create = (types: Record<string, string>) =>
+      ns.createTable('t', readCsv(chunks('a,b,c\n\n'), { types }))
+    expect(await failure(create({ b: 'int64' }))).toMatchObject({
+      code: ErrorCode.InvalidInput,
+      message: 'the file has no rows, so the types of these columns are unknown: "a", "c"',
+    })
+    const table = await create({ a: 'int64', b: 'string', c: 'date' })
+    expect((await table.schema()).fields).toHaveLength(3)
+    expect(await rows(chunks('a,b\n'), { types: { a: 'int64' } })).toEqual([])
   })
 
   test('empty input, and a header alone, have no rows', async () => {
