@@ -192,7 +192,10 @@ test('a version that LanceDB deletes while it is read is not found', async () =>
   const ns = await connect(address(folder))
   const at = await (await ns.openTable('plain')).checkout(1)
   const { getRange } = FileStore.prototype
-  const spy = vi.spyOn(FileStore.prototype, 'getRange').mockImplementation(function (this: FileStore, ...args) {
+  const spy = vi.spyOn(FileStore.prototype, 'getRange').mockImplementation(function (
+    this: FileStore,
+    ...args
+  ) {
     if (args[0].includes('/data/')) {
       rmSync(join(folder, args[0]), { force: true })
       rmSync(join(folder, 'plain.lance/_versions/18446744073709551614.manifest'), { force: true })
