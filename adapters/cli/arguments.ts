@@ -204,7 +204,7 @@ function operandsOf(command: CommandName, given: readonly string[]): Record<stri
     // Many operands of one name leave one operand for each name after it.
     const taken = rest.splice(0, isMany === undefined ? 1 : Math.max(1, rest.length - (names.length - 1 - i)))
     if (taken.length === 0 && isNeeded !== '') {
-      throw new Misuse(`${command} needs a ${name}`)
+      throw new Misuse(`${command} needs <${name}>`)
     }
     if (taken.length > 0) values[name!] = isMany === undefined ? taken[0] : taken
   }

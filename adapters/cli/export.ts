@@ -36,6 +36,8 @@ const writers = {
 /** Write rows of a table to a file. The file is complete, or unchanged. */
 export async function exportTable(command: Call<'export'>): Promise<void> {
   const { file } = command
+  if (file === '-')
+    throw new Misuse('export writes a file; to write to standard output, use sheaf query with --format')
   const ending = /\.([^./\\]+?)(?:\.gz)?$/i.exec(file)?.[1]?.toLowerCase() ?? ''
   const format =
     command.format ?? (Object.hasOwn(formatOfEnding, ending) ? formatOfEnding[ending]! : undefined)

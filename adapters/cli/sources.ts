@@ -4,6 +4,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { invalidInput, quote } from '../../src/errors.js'
 import { LocalFile } from '../../src/storage/local-file.js'
+import { Misuse } from './misuse.js'
 
 /** A file, and what shows whether its content has changed. */
 export interface SourceFile {
@@ -26,7 +27,8 @@ interface FoundSources {
  * paths. `isKnown`: whether a file of a directory is a source, by its name. Files whose names begin with a dot are
  * ignored in patterns and directories.
  *
- * Throws `InvalidInput` if an operand names no file, or if two operands name the same file.
+ * Throws `InvalidInput` if an operand names no file, or if two operands name the same file, and `Misuse` for standard
+ * input.
  */
 export async function findSources(
   operands: readonly string[],
@@ -35,6 +37,10 @@ export async function findSources(
   const paths: string[] = []
   const leftOut: string[] = []
   for (const operand of operands) {
+    if (operand === '-')
+      throw new Misuse(
+        'import reads its sources twice, so it cannot read standard input: write the rows to a file',
+      )
     const info = await stat(operand).catch(() => null)
     if (info?.isDirectory()) {
       await refuseRoot(operand)

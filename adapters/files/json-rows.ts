@@ -36,7 +36,9 @@ export function typesIn(schema: Schema | undefined): RowTypes | undefined {
 export function readJsonRow(text: string, types: RowTypes | undefined): Row {
   const value = parseJson(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw invalidInput('is not a JSON object')
+    throw invalidInput('is not a JSON object', {
+      hint: 'write one object per line, without an array around them',
+    })
   }
   return types === undefined ? (value as Row) : typedRow(value as Row, types)
 }

@@ -7,7 +7,7 @@ import { refuseMore } from '../../src/protocol/arguments.js'
 import { parse } from '../../src/protocol/parse.js'
 import { LocalFile } from '../../src/storage/local-file.js'
 import { openArrowFile } from './arrow-file.js'
-import { type FileSource, isPacked, type ReadOptions, readChunks, readShape } from './source.js'
+import { type FileSource, inFile, isPacked, type ReadOptions, readChunks, readShape } from './source.js'
 
 /**
  * Read the record batches of an Arrow IPC file or stream, each on demand. Buffers may be compressed with LZ4, or with
@@ -36,7 +36,8 @@ export async function* readArrow(
   const file = await LocalFile.open(source)
   try {
     const isFile = await isFileFormat(file)
-    yield* handOut(isFile ? await openArrowFile(file, signal) : await opened(file.chunks(signal), signal))
+    const decoded = isFile ? openArrowFile(file, signal) : opened(file.chunks(signal), signal)
+    yield* handOut(await decoded.catch(error => Promise.reject(inFile(error, source))))
   } finally {
     await file.close()
   }

@@ -25,7 +25,7 @@ import { type FileMetadata, type RowGroup, readMetadata } from './parquet/metada
 import { Pushdown, placesOf, type RowRange } from './parquet/pushdown.js'
 import { openRanges, type ParquetSource, type RangeFile } from './parquet/random-access.js'
 import { type LeafPlan, planColumns, type ReadPlan } from './parquet/read-plan.js'
-import type { ReadOptions } from './source.js'
+import { inFile, type ReadOptions } from './source.js'
 
 export interface ReadParquetOptions extends ReadOptions {
   /** Names of the columns to read, in order. Default: all columns of the file, or of `schema`. */
@@ -79,7 +79,7 @@ export async function* readParquet(
   signal?.throwIfAborted()
   const file = await openRanges(source, signal)
   try {
-    const metadata = await openMetadata(file)
+    const metadata = await openMetadata(file).catch(error => Promise.reject(inFile(error, source)))
     const scan = planScan(metadata, checked, condition)
     let isEmpty = true
     for await (const batch of scanRows(file, metadata, scan, new Pacer(signal))) {

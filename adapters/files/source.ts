@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { types } from 'node:util'
 import { createGunzip } from 'node:zlib'
-import { invalidInput, quote } from '../../src/errors.js'
+import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import { eachOrAborted } from '../../src/primitives/abort.js'
 import { signalShape } from '../../src/protocol/calls.js'
 import { options } from '../../src/protocol/shape.js'
@@ -93,4 +93,16 @@ export async function* unpack(chunks: AsyncIterable<Uint8Array>, path: string): 
     unzip.destroy()
     await fed
   }
+}
+
+/** Return an error of the content of a file, with the path or the URL of the file in its message. */
+export function inFile(error: unknown, source: unknown): unknown {
+  const isNamed = typeof source === 'string' || source instanceof URL
+  if (!isNamed || !(error instanceof SheafError) || error.code !== ErrorCode.InvalidInput) return error
+  const { message, hint, cause } = error
+  // A URL may have secrets after its path.
+  const name = quote(
+    source instanceof URL ? `${source.origin}${source.pathname}` : source.replace(/[?#].*$/, ''),
+  )
+  return message.includes(name) ? error : invalidInput(`${name}: ${message}`, { hint, cause })
 }

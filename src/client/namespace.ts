@@ -621,6 +621,8 @@ takeNoMore(Namespace.prototype, {
 const wireModes = { create: 'Create', exist_ok: 'ExistOk', overwrite: 'Overwrite' } as const
 
 function pathOf(call: string, id: Identifier): readonly string[] {
+  if (typeof id === 'object' && id !== null && !Array.isArray(id))
+    throw invalidInput(`${call}: the identifier must be a string or an array of names, got ${quote(id)}`)
   const checked = parse(identifierShape, id, `${call}: the identifier`)
   return typeof checked === 'string' ? parseId(checked) : checked
 }

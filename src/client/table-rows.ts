@@ -354,7 +354,7 @@ function withoutBadVectors(
 ): Batches {
   if (vectorColumns !== undefined) {
     throw invalidInput('vectorColumns is not allowed for Arrow data, because Arrow data has its own types', {
-      hint: 'leave vectorColumns out; to convert columns to other types, pass a schema',
+      hint: "leave vectorColumns out; afterwards, convert lists with alterColumns({ column: { type: 'vector(384)' } })",
     })
   }
   if (badVectors === 'error') return { schema: own, batches }

@@ -154,7 +154,7 @@ function fieldToSearch(name: string | undefined, dimension: number, schema: Tabl
  * vectors.
  */
 function holdsNoVectors({ name, type }: Pick<VectorField, 'name' | 'type'>): SheafError {
-  const hint = `all vectors of a column have the same length: create the table with vectorColumns: [${quote(name)}], or with a schema in which the column is a fixed_size_list`
+  const hint = `if all lists have the same length, for example 384, call alterColumns({ ${quote(name)}: { type: 'vector(384)' } }); rows as objects become vectors with vectorColumns: [${quote(name)}] of createTable`
   return invalidInput(
     `column ${quote(name)} is ${typeName(type)}, which holds no vectors`,
     isListOfNumbers(type) ? { hint } : {},

@@ -133,13 +133,15 @@ async function targetOf(path: string): Promise<string> {
     throw ioError(error, 'write', path)
   })
   if (info === null) return path
+  if (info.isDirectory()) {
+    throw invalidInput(`${quote(path)} is a directory, so it cannot be replaced by a file`, {
+      hint: 'pass the path of a file in the directory',
+    })
+  }
   if (!info.isFile()) {
-    throw invalidInput(
-      `${quote(path)} is a directory, a pipe or a device, so it cannot be replaced by a file`,
-      {
-        hint: 'pass a Writable to write to a device or pipe',
-      },
-    )
+    throw invalidInput(`${quote(path)} is a pipe or a device, so it cannot be replaced by a file`, {
+      hint: 'pass a Writable to write to a device or pipe',
+    })
   }
   return realpath(path)
 }
@@ -174,5 +176,8 @@ export async function syncAndClose(handle: FileHandle): Promise<void> {
 }
 
 function missing(path: string) {
-  return invalidInput(`there is no file ${quote(path)}`)
+  const isAddress = /^[a-z][a-z0-9+.-]+:\/\//i.test(path)
+  return invalidInput(`there is no file ${quote(path)}`, {
+    ...(isAddress && { hint: 'pass the path of a local file, or the content as a stream of bytes' }),
+  })
 }

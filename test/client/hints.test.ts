@@ -1,5 +1,6 @@
 /** Hints of errors that a newcomer meets: each shows what to write instead. */
 import { afterAll, describe, expect, test } from 'vitest'
+import { readArrow, readCsv, readParquet } from '../../adapters/files/public.js'
 import { connect, schema, sql } from '../../src/index.js'
 import { failure } from '../support/failure.js'
 
@@ -43,6 +44,43 @@ test('a condition that is an object shows the condition as text', () => {
     hint: "write where('lang = ? AND id = ?', ['en', 1])",
   })
   expect(where({ id: { gt: 1 } })).toMatchObject({ hint: "write where('id = ?', [7])" })
+})
+
+test('conditions of update and delete show all arguments, and how to change all rows', async () => {
+  const update = table.update({ n: 1 }, { lang: 'en' } as never)
+  expect(await failure(update)).toMatchObject({ code: 13, hint: "write update(set, 'lang = ?', ['en'])" })
+  expect(await failure(table.delete(' '))).toMatchObject({ code: 13, hint: "for all rows, write 'true'" })
+})
+
+test('an object as identifier names both forms', async () => {
+  const message = /^createTable: the identifier must be a string or an array of names, got \{"name":"a"/
+  expect(await failure(ns.createTable({ name: 'a' } as never, []))).toMatchObject({ code: 13, message })
+})
+
+test('a search in lists shows the conversion to vectors, which works', async () => {
+  const lists = await ns.createTable('lists', [{ v: [1, 2] }, { v: [3, 4] }])
+  const hint = /alterColumns\(\{ "v": \{ type: 'vector\(384\)' \} \}\)/
+  expect(await failure(lists.search([1, 2]).toArray())).toMatchObject({
+    code: 13,
+    hint: expect.stringMatching(hint),
+  })
+  await lists.alterColumns({ v: { type: 'vector(2)' } })
+  expect(await lists.search([3, 4]).limit(1).toArray()).toMatchObject([{ _distance: 0 }])
+})
+
+test('the address of a file instead of its path names the way out', async () => {
+  for (const read of [readCsv, readParquet, readArrow]) {
+    const error = await failure(read('s3://bucket/file').next())
+    expect(error).toMatchObject({ code: 13, hint: expect.stringContaining('pass the path of a local file') })
+  }
+})
+
+test('a file of another format is named', async () => {
+  const file = import.meta.filename
+  for (const read of [readParquet, readArrow])
+    expect(await failure(read(file).next())).toMatchObject({
+      message: expect.stringContaining('hints.test.ts'),
+    })
 })
 
 describe('versions and tags', () => {

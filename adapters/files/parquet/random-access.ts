@@ -160,6 +160,7 @@ function refused(url: URL, status: number): SheafError {
     return new SheafError(
       ErrorCode.PermissionDenied,
       `the server refuses access to ${name} (status ${status})`,
+      { hint: 'pass the body of your own request: readParquet((await fetch(url, { headers })).body)' },
     )
   if (status === 412) return unavailable(url, 'the file changed during reading')
   if (status === 416) return invalidInput(`${name} is empty, so it is not a Parquet file`)

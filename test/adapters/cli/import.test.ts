@@ -186,6 +186,10 @@ describe('an import', () => {
     expect(statesIn(directory)).toEqual([])
   })
 
+  test('standard input is refused, because a source is read twice', async () => {
+    await expect(importing('-', freshRoot(), '--table', 't')).rejects.toThrow('cannot read standard input')
+  })
+
   test('appends, and upserts by key, as the types of the table', async () => {
     const directory = filesIn({
       'a.csv': 'zip,n,s\n04103,1,x\n',

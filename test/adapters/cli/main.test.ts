@@ -74,7 +74,7 @@ describe('sheaf', () => {
   test('arguments that make no sense exit with 2 and say why', () => {
     const result = run('serve')
     expect(result).toMatchObject({ status: 2, stdout: '' })
-    expect(result.stderr).toMatch(/^sheaf: serve needs a directory\n\nUsage: sheaf serve/)
+    expect(result.stderr).toMatch(/^sheaf: serve needs <directory>\n\nUsage: sheaf serve/)
   })
 
   test('a directory that cannot be written exits with 1 and says why, without a stack', () => {
