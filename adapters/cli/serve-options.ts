@@ -182,7 +182,8 @@ const shared = [
 export const viewCommand = {
   operands: '<directory>',
   does: 'Serves <directory> over HTTP for reading: a directory of LanceDB, one of its tables, or a root.',
-  more: `No file of <directory> is changed. Clients see the versions that LanceDB, or another process, writes later.
+  more: `<directory> may also be a bucket such as s3://bucket/prefix.
+No file of <directory> is changed. Clients see the versions that LanceDB, or another process, writes later.
 A write of a client fails with status 403. To write, use LanceDB itself, or sheaf serve for a root.
 SIGTERM, SIGINT or SIGHUP stops the server as it stops sheaf serve. The address is printed on standard output.
 Every user of the machine can read secrets on a command line, so pass them in a file or a variable.`,

@@ -61,5 +61,7 @@ async function openViewed({
 
 /** Return the address at which `connect` reads a directory of LanceDB. */
 function lanceAddress(directory: string): string {
-  return `lance+${pathToFileURL(resolve(directory))}`
+  return /^[a-z][a-z0-9]*:\/\//i.test(directory)
+    ? `lance+${directory}`
+    : `lance+${pathToFileURL(resolve(directory))}`
 }

@@ -68,7 +68,8 @@ const importTransaction = lazyImport(() => import('./transaction.js'))
  * - `memory://name`: a database in memory that exists until the process ends. All connections of this process to the
  *   same name share it;
  * - `s3://bucket/prefix`: a folder of a bucket in object storage (docs/object-storage.md);
- * - `lance+file:///directory`: a directory of LanceDB, or the folder of one of its tables, for reading (docs/lance.md).
+ * - `lance+file:///directory` or `lance+s3://bucket/prefix`: a directory of LanceDB, or the folder of one of its tables,
+ *   for reading (docs/lance.md).
  *
  * Throws:
  * - `NamespaceNotFound` if the directory does not exist and `create` is false;
@@ -152,7 +153,14 @@ async function connectToLance(path: string, options: ConnectOptions, clock: Cloc
   const { LanceDirectory, openLanceStore } = await importLance()
   const store = await openLanceStore(path, options, clock)
   // The connection writes its own log, which is in memory.
-  const settings = { ...options, store, create: true, readOnly: false, maintenance: 'elsewhere' } as const
+  const { storage: _, ...others } = options
+  const settings = {
+    ...others,
+    store,
+    create: true,
+    readOnly: false,
+    maintenance: 'elsewhere',
+  } as const
   const { engine, tested } = await openRoot(store.location, settings, clock)
   try {
     const directory = new LanceDirectory(engine, store, options.onWarning ?? emitWarning)

@@ -1,25 +1,33 @@
 /**
- * Connects to a directory of LanceDB, or to one of its tables, for reading. The catalog of the connection is in memory. It
+ * Connects to a directory of LanceDB, or to one of its tables, for reading. The directory is local, or in object storage.
+ * The catalog of the connection is in memory. It
  * has the tables, versions and tags of the directory, and follows them.
  */
-import { basename, dirname, resolve } from 'node:path'
+import { resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { tableNamed } from '../catalog/lookup.js'
+import type { TableHead } from '../catalog/state.js'
 import type { ConnectOptions } from '../client/connect-options.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import { readLanceTag, refName } from '../lance/refs.js'
 import { hasNumber } from '../manifest/runs.js'
 import type { Clock } from '../primitives/clock.js'
+import { inParallel } from '../primitives/in-parallel.js'
 import type { HandlerOptions, Operations } from '../protocol/calls.js'
 import type { OperationName } from '../protocol/operations.js'
 import type { Engine } from '../root/engine.js'
+import type { BlobStore } from '../storage/blob-store.js'
 import { FileStore } from '../storage/file-store.js'
 import { LanceStore } from './lance-store.js'
 import { current } from './lance-versions.js'
-import { deregisterTable, registerTable } from './tables.js'
+import { isInObjectStorage, openObjectStorage } from './object-storage.js'
+import { deregisterTable, registerLanceTable } from './tables.js'
 import { createTableTag, deleteTableTag, updateTableTag } from './tags.js'
 
 /** The options that have no meaning for a directory of LanceDB. */
-const refused = ['store', 'storage', 'log', 'maintenance', 'functions'] as const
+const refused = ['log', 'maintenance', 'functions', 'cacheDir', 'cacheDiskBytes'] as const
+/** Further such options of local directories. */
+const refusedLocally = ['store', 'storage'] as const
 
 /** Open the store of a directory of LanceDB. Throws `InvalidInput` for options that have no meaning. */
 export async function openLanceStore(
@@ -27,7 +35,9 @@ export async function openLanceStore(
   options: ConnectOptions,
   clock: Clock,
 ): Promise<LanceStore> {
-  for (const name of refused) {
+  const address = path.replace(/^lance\+/i, '')
+  const isLocal = /^file:/i.test(address)
+  for (const name of [...refused, ...(isLocal ? refusedLocally : [])]) {
     if (options[name] !== undefined)
       throw invalidInput(`the option ${name} has no effect on a directory of LanceDB (${quote(path)})`)
   }
@@ -36,34 +46,56 @@ export async function openLanceStore(
       hint: 'leave out the options readOnly and create; to write, copy the tables into a root of Sheaf',
     })
   }
-  const directory = directoryOf(path)
-  const one = basename(directory)
-  const reading = { create: false, readOnly: true, clock }
-  const own = await FileStore.open(directory, reading).catch(error => {
+  const [files, directory] = isLocal
+    ? await openLocal(directoryOf(path), clock)
+    : await openInBucket(path, address, options)
+  const separator = isLocal ? sep : '/'
+  const end = directory.lastIndexOf(separator) + 1
+  for await (const { key } of files.list('_versions/', undefined, options.signal)) {
+    if (!key.endsWith('.manifest')) continue
+    return new LanceStore(files, directory.slice(0, end), directory.slice(end), clock)
+  }
+  return new LanceStore(files, directory, null, clock)
+}
+
+async function openLocal(directory: string, clock: Clock): Promise<readonly [BlobStore, path: string]> {
+  const files = await FileStore.open(directory, { create: false, readOnly: true, clock }).catch(error => {
     if (error?.code !== ErrorCode.NamespaceNotFound) throw error
     // The hint of the store names an option that these connections refuse.
     throw new SheafError(ErrorCode.NamespaceNotFound, error.message, {
       hint: 'pass the directory that contains the folders <name>.lance',
     })
   })
-  for await (const { key } of own.list('_versions/', undefined, options.signal)) {
-    if (!key.endsWith('.manifest')) continue
-    const parent = dirname(directory)
-    return new LanceStore(await FileStore.open(parent, reading), parent, one, clock)
+  return [files, directory]
+}
+
+/** `address`: the path without its first scheme. */
+async function openInBucket(
+  path: string,
+  address: string,
+  { store, storage }: ConnectOptions,
+): Promise<readonly [BlobStore, path: string]> {
+  if (!isInObjectStorage(address)) {
+    throw invalidInput(`${quote(path)} is not the address of a directory of LanceDB`, {
+      hint: 'write lance+file:///data/lancedb, or lance+s3://bucket/prefix',
+    })
   }
-  return new LanceStore(own, directory, null, clock)
+  if (store !== undefined && storage !== undefined)
+    throw invalidInput('the option storage has no effect, because there is the option store')
+  return [store ?? (await openObjectStorage(address, storage)), address.replace(/\/+$/, '')]
 }
 
 /** Return the path in the address of a directory. Throws `InvalidInput` if the address has none. */
 function directoryOf(path: string): string {
+  const [, address] = /^lance\+(file:\/\/\/.*)$/is.exec(path) ?? []
   try {
-    return resolve(fileURLToPath(path.replace(/^lance\+/i, '')))
-  } catch (cause) {
-    throw invalidInput(`${quote(path)} is not the address of a local directory`, {
-      hint: 'write it with three slashes and an absolute path: lance+file:///data/lancedb',
-      cause,
-    })
+    if (address !== undefined) return resolve(fileURLToPath(address))
+  } catch {
+    // The address has characters that a path cannot have.
   }
+  throw invalidInput(`${quote(path)} is not the address of a local directory`, {
+    hint: 'write it with three slashes and an absolute path: lance+file:///data/lancedb',
+  })
 }
 
 /** The operations before which the connection looks for new tables. */
@@ -75,6 +107,9 @@ const listing: ReadonlySet<OperationName> = new Set([
 ])
 /** The operations before which the connection looks for new tags of a table. */
 const tagging: ReadonlySet<OperationName> = new Set(['describeTable', 'listTableTags', 'getTableTagVersion'])
+
+/** Maximum number of tables that are registered at the same time. */
+const tablesAtOnce = 16
 
 /** Keeps the catalog of a connection like its directory. */
 export class LanceDirectory {
@@ -110,15 +145,20 @@ export class LanceDirectory {
   /** Look for new tables, if `tables`, and for new tags of the table `id`. One call runs at a time. */
   follow(tables: boolean, id: readonly string[] | undefined, signal?: AbortSignal): Promise<void> {
     const run = async () => {
-      if (tables) await this.#followTables(signal)
-      const head = (await this.#engine.root.refresh(signal)).tables
-      for (const [, table] of head)
-        if (id !== undefined && table.id.length === 1 && table.id[0] === id[0])
-          await this.#followTags(table.id, signal)
+      const head = id === undefined ? undefined : await this.#tableNamed(id, signal)
+      await Promise.all([
+        tables && this.#followTables(signal),
+        head !== undefined && this.#followTags(head, signal),
+      ])
     }
     const following = this.#last.then(run, run)
     this.#last = following.catch(() => {})
     return following
+  }
+
+  async #tableNamed(id: readonly string[], signal: AbortSignal | undefined): Promise<TableHead | undefined> {
+    const state = await this.#engine.root.refresh(signal)
+    return id.length === 1 ? tableNamed(state, id) : undefined
   }
 
   async #followTables(signal: AbortSignal | undefined): Promise<void> {
@@ -129,28 +169,41 @@ export class LanceDirectory {
       if (folders.has(location)) known.add(location)
       else await deregisterTable(engine, { id: [...id] }, { signal })
     }
-    for (const location of folders) {
-      if (known.has(location)) continue
+    const added = [...folders].filter(location => !known.has(location))
+    await inParallel(added, tablesAtOnce, async location => {
       const id = [location.replace(/\.lance$/, '')]
       try {
-        await registerTable(engine, { id, location }, { signal })
-        await this.#followTags(id, signal)
+        const [tags] = await Promise.all([
+          this.#store.tags(location, signal),
+          registerLanceTable(engine, id, location, signal),
+        ])
+        const head = await this.#tableNamed(id, signal)
+        if (head !== undefined) await this.#setTags(head, tags, signal)
       } catch (error) {
         signal?.throwIfAborted()
         this.#warn(`the table ${quote(location)} of LanceDB cannot be opened`, error)
       }
-    }
+    })
   }
 
-  async #followTags(id: readonly string[], signal: AbortSignal | undefined): Promise<void> {
+  async #followTags(head: TableHead, signal: AbortSignal | undefined): Promise<void> {
+    const [tags, now] = await Promise.all([
+      this.#store.tags(head.location, signal),
+      current(this.#engine, head, signal),
+    ])
+    await this.#setTags(now, tags, signal)
+  }
+
+  /** Give a table of the catalog the tags of the directory. `files`: the keys and contents of the files of tags. */
+  async #setTags(
+    head: TableHead,
+    files: Awaited<ReturnType<LanceStore['tags']>>,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     const engine = this.#engine
-    const found = [...(await engine.root.refresh(signal)).tables].find(
-      ([, head]) => head.id[0] === id[0],
-    )?.[1]
-    if (found === undefined) return
-    const head = await current(engine, found, signal)
+    const { id } = head
     const tags = new Map<string, number>()
-    for await (const [key, bytes] of this.#store.tags(head.location, signal)) {
+    for (const [key, bytes] of files) {
       const tag = refName(key)
       if (tag === null) continue
       const { version, branch } = readLanceTag(bytes, key)

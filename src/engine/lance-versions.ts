@@ -100,10 +100,12 @@ function newManifests(
   const latest = latestOf(head)
   return atLocation(head, signal, async () => {
     const { mark } = head
-    const following = await engine.versions.lance.following(head, mark, recordedAtOnce, signal)
+    const [following, hasLatest] = await Promise.all([
+      engine.versions.lance.following(head, mark, recordedAtOnce, signal),
+      latest === undefined || engine.versions.lance.has(head, latest, signal),
+    ])
     if (following.length > 0) return following
-    const isNext = requestedVersion <= mark + 1
-    if (isNext && (latest === undefined || (await engine.versions.lance.has(head, latest, signal)))) return []
+    if (requestedVersion <= mark + 1 && hasLatest) return []
     return engine.versions.lance.above(head, mark, recordedAtOnce, signal)
   })
 }

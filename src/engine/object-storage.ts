@@ -25,33 +25,25 @@ const url = /^([a-z][a-z0-9+.-]+):\/\/([^/]*)\/?(.*)$/is
 
 /** Return whether a path is the address of a directory of LanceDB, or of one of its tables. */
 export function isLanceAddress(path: string): boolean {
-  return /^lance\+file:\/\//i.test(path)
-}
-
-/** Complete addresses that are not those of buckets, by their scheme. */
-const fullForms: Readonly<Record<string, string>> = {
-  memory: 'memory://',
-  'lance+file': 'three slashes and an absolute path: lance+file:///data/lancedb',
+  return /^lance\+[a-z][a-z0-9+.-]*:/i.test(path)
 }
 
 /** Return whether the path is a URL of object storage. Throws `InvalidInput` for a URL of any other scheme. */
 export function isInObjectStorage(path: string): boolean {
+  if (isLanceAddress(path)) {
+    throw invalidInput(`${quote(path)} is a directory of LanceDB, not a root of Sheaf`, {
+      hint: 'only connect, and the commands query, head, diff, export, import, inspect, serve and view can open it',
+    })
+  }
   const scheme = url.exec(path)?.[1]?.toLowerCase()
-  const [, short] = /^(s3|az|gs|memory|lance\+file):/i.exec(path) ?? []
+  const short = /^(s3|az|gs|memory):/i.exec(path)?.[1]?.toLowerCase()
   if (scheme === undefined && short !== undefined) {
-    const form = fullForms[short.toLowerCase()]
-    throw invalidInput(
-      `${quote(path)} is not ${form === undefined ? 'the path of a bucket' : 'a complete address'}`,
-      { hint: `write ${form ?? `${short.toLowerCase()}://bucket/prefix`}` },
-    )
+    throw short === 'memory'
+      ? invalidInput(`${quote(path)} is not a complete address`, { hint: 'write memory://' })
+      : invalidInput(`${quote(path)} is not the path of a bucket`, { hint: `write ${short}://bucket/prefix` })
   }
   if (scheme === undefined) return false
   if (Object.hasOwn(providers, scheme)) return true
-  if (isLanceAddress(path)) {
-    throw invalidInput(`${quote(path)} is a directory of LanceDB, not a root of Sheaf`, {
-      hint: 'only connect, and the commands query, head, diff, export, inspect and serve can open it',
-    })
-  }
   const known = ['memory', ...Object.keys(providers), 'lance+file'].map(each => `${each}://`)
   throw invalidInput(`paths like ${quote(path)} are not supported`, {
     hint: /^https?$/.test(scheme)

@@ -178,6 +178,24 @@ export const registerTable: Handler<Engine, 'registerTable'> = async (engine, re
 }
 
 /**
+ * Register a table of a directory of LanceDB. Unlike `registerTable`, this does not look for roots of Sheaf in the folder
+ * of the table, because LanceDB owns the folder.
+ */
+export async function registerLanceTable(
+  engine: Engine,
+  id: readonly string[],
+  location: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const found = await findVersions(engine, location, signal)
+  const uuid = engine.clock.uuid()
+  await commit(engine, state => {
+    const table = { id, uuid, location, props: {}, found, since: [] }
+    return { ops: decideRegisterTable(state, table, 'Create'), reply: null }
+  })
+}
+
+/**
  * Return the versions that a Lance engine left at a location, in ascending order. All have the same naming scheme.
  * Throws `InvalidInput` if there are none, or if the newest file is not a Lance manifest. The content is checked because
  * manifests of Sheaf have names of the same form.

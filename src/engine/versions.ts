@@ -8,6 +8,7 @@ import { corrupted, ErrorCode, invalidInput, SheafError } from '../errors.js'
 import type { StagedManifest } from '../manifest/lance-manifests.js'
 import { numbersFrom } from '../manifest/runs.js'
 import type { ManifestFile, VersionOp, VersionRecord } from '../manifest/version.js'
+import { inParallel } from '../primitives/in-parallel.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
 import { idText } from '../protocol/identifiers.js'
@@ -21,8 +22,8 @@ import { current, findCurrent } from './lance-versions.js'
 
 // ---- list, describe
 
-/** Number of records that are converted for a reply between two turns of the event loop. */
-const describedAtOnce = 256
+/** Maximum number of manifests of Lance that are read at the same time. */
+const manifestsAtOnce = 16
 
 export const listTableVersions: Handler<Engine, 'listTableVersions'> = async (engine, request, options) => {
   const { signal } = options
@@ -38,12 +39,11 @@ export const listTableVersions: Handler<Engine, 'listTableVersions'> = async (en
     numbersFrom(head.live, after, count, descending),
   )
   const records = await recordsOf(engine, head, items, signal)
-  const versions: WireRecord[] = []
   const pacer = new Pacer(signal, engine.clock)
-  for (const [i, record] of records.entries()) {
-    versions.push(await describeCurrent(engine, head, record, signal))
-    if (i % describedAtOnce === 0) await pacer.turn()
-  }
+  const versions = await inParallel(records, manifestsAtOnce, async record => {
+    if (pacer.due()) await pacer.pause()
+    return describeCurrent(engine, head, record, signal)
+  })
   return { versions, ...next }
 }
 

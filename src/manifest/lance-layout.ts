@@ -14,6 +14,7 @@ import {
   readManifest,
 } from '../lance/manifest.js'
 import { arrowField, type LanceField } from '../lance/schema.js'
+import { inParallel } from '../primitives/in-parallel.js'
 import type { NumberRuns } from '../primitives/number-runs.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import type { Fragment, KnownIds, LanceColumns, Layout, RowIds } from './layout.js'
@@ -54,6 +55,9 @@ export function committedAt(layout: Layout): number {
   return timestamp
 }
 
+/** Maximum number of files that are read at the same time. */
+const readsAtOnce = 16
+
 /** Return the manifest of a version. Reads files only if the manifest does not contain row ids or numbers of rows. */
 async function layoutOfManifest(
   table: LanceTableFiles,
@@ -68,8 +72,9 @@ async function layoutOfManifest(
     fields,
     ...(Object.keys(metadata).length > 0 && { metadata }),
   }
-  const converted: Fragment[] = []
-  for (const fragment of fragments) converted.push(await convert(table, fragment, fieldsById, signal))
+  const converted = await inParallel(fragments, readsAtOnce, fragment =>
+    convert(table, fragment, fieldsById, signal),
+  )
   const layout: Layout = {
     table: table.uuid,
     version,

@@ -8,7 +8,7 @@ import { lazyImport } from '../lazy-import.js'
 import type { LanceColumns } from '../manifest/layout.js'
 import type { TableField } from '../manifest/table-schema.js'
 import type { Claim } from '../primitives/memory.js'
-import type { BlobStore } from '../storage/blob-store.js'
+import { FarFile } from './lance-blocks.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
 import type { TableSource } from './table-source.js'
 import { elementKind } from './vector-column.js'
@@ -56,7 +56,7 @@ export async function readLanceColumn(
   { from, to, claim }: RowRange,
 ): Promise<LoadedColumn> {
   const path = `${location}/${columns.lance}`
-  const file = await source.lanceFiles.get(path, () => open(source.store, path, columns.bytes))
+  const file = await source.lanceFiles.get(path, () => open(source, path, columns.bytes))
   const width = widthOf(field.type)
   if (width !== null) claim(Math.ceil(width * (to - from)))
   const lanceField = columns.fieldsById.get(field.id)
@@ -74,9 +74,12 @@ export async function readLanceColumn(
   return inKernelMemory(column, segment)
 }
 
-async function open(store: BlobStore, path: string, bytes: number): Promise<LanceFile> {
+async function open(source: TableSource, path: string, bytes: number): Promise<LanceFile> {
+  const { store } = source
   const { openLanceFile } = await importFile()
   const size = bytes > 0 ? bytes : ((await store.stat(path))?.size ?? 0)
+  // Each request to object storage takes long, so few requests read many bytes.
+  if (store.replace !== undefined) return openLanceFile(new FarFile(source, path, size), path)
   return openLanceFile(
     {
       bytes: size,

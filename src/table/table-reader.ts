@@ -146,6 +146,9 @@ const everyRow = {}
  */
 const aheadMax = 32 * 1024 * 1024
 
+/** Maximum number of parts of Lance that a scan in object storage reads ahead. */
+const lancePartsAhead = 16
+
 /**
  * Maximum bytes of columns that are loaded at the same time to read some of their rows. With a cache that cannot hold four
  * times as many bytes, they are loaded one after the other.
@@ -642,10 +645,28 @@ export class TableReader {
       bytes += bytesToRead(range)
     }
     if (!this.#source.memory.canHold(bytes)) return
-    for (const field of fields) {
-      const loading = this.column(part, field)
-      if (loading instanceof Promise) loading.catch(() => {})
+    for (const each of this.#prefetched(part, fields, bytes)) {
+      for (const field of fields) {
+        const loading = this.column(each, field)
+        if (loading instanceof Promise) loading.catch(() => {})
+      }
     }
+  }
+
+  /**
+   * Return the parts to load when a part is prefetched. In object storage, these are also the parts of Lance after it,
+   * because these parts are small. `bytes`: the size of the columns of `part`.
+   */
+  #prefetched(part: Part, fields: readonly TableField[], bytes: number): readonly Part[] {
+    const { aheadBytes } = this
+    const isLance = fields.some(field => {
+      const file = fileOf(part.fragment, field)
+      return file !== undefined && 'lance' in file
+    })
+    if (aheadBytes === 0 || !isLance) return [part]
+    const count = Math.min(lancePartsAhead, Math.max(1, Math.floor(aheadBytes / Math.max(1, bytes))))
+    const parts = this.#partsNow(part.fragment) ?? [part]
+    return parts.slice(part.batch, part.batch + count)
   }
 
   /** Read the vectors of a part into memory that the kernels can read. */

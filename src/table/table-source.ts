@@ -12,7 +12,7 @@ import type { StoredList } from '../indexes/vector/stored-list.js'
 import type { VectorSegment } from '../kernels/vector-segment.js'
 import type { LanceFile } from '../lance/file.js'
 import type { Bitset } from '../primitives/bitset.js'
-import type { Memory, Partition, PassingKeeper } from '../primitives/memory.js'
+import type { Keeper, Memory, Partition, PassingKeeper } from '../primitives/memory.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { BlockCache } from './block-cache.js'
@@ -49,6 +49,8 @@ export interface TableSource {
   readonly footers: Partition<FileLayout>
   /** Opened data files of Lance tables. */
   readonly lanceFiles: Partition<LanceFile>
+  /** Blocks of data files of Lance tables in object storage. */
+  readonly lanceBlocks: Keeper<Uint8Array>
   /** Row ids of fragments, and deletion vectors. */
   readonly runs: Partition<RunSequence>
   /**
@@ -91,6 +93,8 @@ export function createTableSource(
     vectors: memory.partition('vectors', 'data', segment => segment.byteLength),
     footers: memory.partition('footers', 'places', footerBytes),
     lanceFiles: memory.partition('lance-files', 'places', () => lanceFileBytes),
+    // The columns that are decoded from the blocks are cached, too, so blocks are evicted first.
+    lanceBlocks: memory.partition<Uint8Array>('lance-blocks', 'data', bytes => bytes.length).passing(),
     runs: memory.partition(
       'runs',
       'places',

@@ -138,7 +138,7 @@ test.each<[string, object, string]>([
   ['s3:/bucket/prefix', {}, 'is not the path of a bucket; write s3://bucket/prefix'],
   ['AZ:container', {}, 'is not the path of a bucket; write az://bucket/prefix'],
   ['memory:', {}, 'is not a complete address; write memory://'],
-  ['lance+file:data', {}, 'write three slashes and an absolute path: lance+file:///data/lancedb'],
+  ['lance+file:data', {}, 'write it with three slashes and an absolute path: lance+file:///data/lancedb'],
   ['s3://bucket/prefix', { storage: { prefix: 'other' } }, 'storage must not have prefix'],
   ['az://container', { storage: { container: 'other' } }, 'storage must not have container'],
   [
