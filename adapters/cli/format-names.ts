@@ -1,7 +1,12 @@
 /**
- * The names of the source formats of `import`, in the order in which a content is compared with them: CSV, which is any
+ * The formats of files that `import` reads, in the order in which a content is compared with them: CSV, which is any
  * text, is the last. `source-formats.ts` has their readers.
  */
-export const formatNames = ['arrow', 'parquet', 'jsonl', 'csv'] as const
+export const fileFormatNames = ['arrow', 'parquet', 'jsonl', 'csv'] as const
+
+export type FileFormatName = (typeof fileFormatNames)[number]
+
+/** The names of all source formats. A source with the format lance is a folder: see `lance-source.ts`. */
+export const formatNames = ['lance', ...fileFormatNames] as const
 
 export type FormatName = (typeof formatNames)[number]

@@ -23,15 +23,15 @@ export function givenFields(types: ColumnTypes = {}, vectors: ColumnTypes = {}):
 
 /**
  * Return the schema of a new table: the columns of the first source that has rows, as `createTable` infers them, with
- * the given types. `read`: reads a source. Throws `InvalidInput` if no source has rows, and no types are given.
+ * the given types. `read`: reads the source with an index. Throws `InvalidInput` if no source has rows, and no types are given.
  */
 export async function schemaOfSources(
   paths: readonly string[],
-  read: (path: string) => Promise<AsyncIterable<SourcePiece>>,
+  read: (index: number) => Promise<AsyncIterable<SourcePiece>>,
   given: readonly Field[],
 ): Promise<Schema> {
-  for (const path of paths) {
-    const found = await schemaOf(path, await read(path), given)
+  for (const [i, path] of paths.entries()) {
+    const found = await schemaOf(path, await read(i), given)
     if ('fields' in found) return found
     const untyped = found.columns.filter(name => given.every(field => field.name !== name))
     if (given.length > 0 && untyped.length > 0)

@@ -18,6 +18,8 @@ export interface ImportState {
   /** The options that determine the rows of the parts, as JSON. */
   readonly options: string
   readonly sources: readonly SourceFile[]
+  /** Whether the table is complete. The state of a complete table is kept until all tables of a directory are. */
+  readonly isFinished?: boolean
 }
 
 const restart = 'pass --restart to discard what was sent, and to start again'

@@ -1,4 +1,4 @@
-/** The formats that `import` reads. To add a format, add its name to `format-names.ts`, and an entry to `sourceFormats`. */
+/** The formats of files that `import` reads. To add a format, add its name to `format-names.ts`, and an entry to `sourceFormats`. */
 import { isUtf8 } from 'node:buffer'
 import type { Schema } from '../../src/arrow/types.js'
 import { invalidInput, quote } from '../../src/errors.js'
@@ -11,7 +11,7 @@ import { jsonLinePieces } from '../files/read-json-lines.js'
 import { readParquet } from '../files/read-parquet.js'
 import { ReaderTypes } from '../files/reader-types.js'
 import { NamedChunks, unpack } from '../files/source.js'
-import { type FormatName, formatNames } from './format-names.js'
+import { type FileFormatName, fileFormatNames } from './format-names.js'
 
 /** Rows of a source, with the numbers of their lines, or a record batch of a format that has types. */
 export type SourcePiece = NumberedRows | ArrowBatch
@@ -51,7 +51,7 @@ interface SourceFormat {
 /** The first and the last bytes of a Parquet file. */
 const parquetMagic = 'PAR1'
 
-const sourceFormats: Readonly<Record<FormatName, SourceFormat>> = {
+const sourceFormats: Readonly<Record<FileFormatName, SourceFormat>> = {
   arrow: {
     endings: ['arrow', 'arrows', 'feather', 'ipc'],
     // The magic text of a file, or the continuation marker of a stream.
@@ -113,9 +113,9 @@ export async function openSource(
 }
 
 /** Return the name of the format that a source has. Throws `InvalidInput` if its content has no known format. */
-export function formatOf(source: OpenedSource): FormatName {
+export function formatOf(source: OpenedSource): FileFormatName {
   const { path, head } = source
-  const found = formatNames.find(name => sourceFormats[name].matches(source))
+  const found = fileFormatNames.find(name => sourceFormats[name].matches(source))
   if (found !== undefined && !(found === 'csv' && firstLine(head).startsWith('['))) return found
   throw invalidInput(`the content of ${quote(path)} has no known format`, { hint: hintFor(head) })
 }
@@ -123,7 +123,7 @@ export function formatOf(source: OpenedSource): FormatName {
 /** Read the rows of a source. */
 export function readSource(
   source: OpenedSource,
-  format: FormatName,
+  format: FileFormatName,
   options: SourceOptions,
 ): AsyncIterable<SourcePiece> {
   return sourceFormats[format].read(source, options)
@@ -138,7 +138,7 @@ function hintFor(head: Uint8Array): string {
   if (firstLine(head).startsWith('[')) {
     return "it is a JSON array: write one object per line, for example with jq -c '.[]', or pass --format csv"
   }
-  return `known formats are ${formatNames.join(', ')}, also gzipped; pass --format if the file has one of them`
+  return `known formats are ${fileFormatNames.join(', ')}, also gzipped; pass --format if the file has one of them`
 }
 
 async function* fileBytes(

@@ -14,6 +14,8 @@ export interface SourceFile {
   readonly modifiedMs: number
   /** SHA-256 of the size and of samples of the content, in hex. */
   readonly hash: string
+  /** The version of a table of LanceDB to read, and the number of its rows. Absent: the source is a file. */
+  readonly lance?: { readonly version: number; readonly rows: number }
 }
 
 interface FoundSources {
@@ -63,7 +65,8 @@ export async function findSources(
   return { files: await Promise.all(paths.map(identify)), leftOut }
 }
 
-async function refuseRoot(directory: string): Promise<void> {
+/** Throw `InvalidInput` if a directory is a root of Sheaf. */
+export async function refuseRoot(directory: string): Promise<void> {
   const log = await stat(join(directory, '_log')).catch(() => null)
   if (!log?.isDirectory()) return
   throw invalidInput(`${quote(directory)} is a root of Sheaf, not a directory of files`, {

@@ -49,8 +49,10 @@ export interface LanceFragment {
   readonly rowIds: LanceRowIds | null
 }
 
-/** An index of a Lance table. Sheaf does not read its files. */
-interface LanceIndex {
+/** An index of a Lance table, or a segment of one: all segments have the name of the index. */
+export interface LanceIndex {
+  /** The name of the folder in `_indices` that has its files. */
+  readonly uuid: string
   readonly name: string
   /** The ids of the indexed fields. */
   readonly fields: readonly number[]
@@ -282,14 +284,24 @@ function readIndexes(bytes: Uint8Array): LanceIndex[] {
 
 function readIndex(message: MessageReader): LanceIndex {
   const fields: number[] = []
-  let [name, type] = ['', '']
+  let [uuid, name, type] = ['', '', '']
   while (message.next()) {
-    if (message.field === 2) message.int32sInto(fields)
+    if (message.field === 1) uuid = readUuid(message.message())
+    else if (message.field === 2) message.int32sInto(fields)
     else if (message.field === 3) name = message.text()
     else if (message.field === 6) type = readType(message.message())
     else message.skip()
   }
-  return { name, fields, type }
+  return { uuid, name, fields, type }
+}
+
+function readUuid(message: MessageReader): string {
+  let hex = ''
+  while (message.next()) {
+    if (message.field === 1) hex = Buffer.from(message.bytes()).toString('hex')
+    else message.skip()
+  }
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
 /** Read the type of a message `google.protobuf.Any`. */

@@ -12,7 +12,7 @@ import { type Call, readArguments } from '../../../adapters/cli/arguments.js'
 import { importSources } from '../../../adapters/cli/import.js'
 import { progressText } from '../../../adapters/cli/import-progress.js'
 import { delimiterOf } from '../../../adapters/cli/source-formats.js'
-import { readCsv, writeArrow, writeParquet } from '../../../adapters/files/public.js'
+import { readCsv, writeArrow, writeLance, writeParquet } from '../../../adapters/files/public.js'
 import { connectHttp } from '../../../adapters/http/client.js'
 import { connect, ErrorCode, type Namespace, type Row, type Table } from '../../../src/index.js'
 import { temporaryRoots } from '../../support/roots.js'
@@ -317,12 +317,13 @@ describe('an import that is killed', () => {
     return filesIn({ 'big.csv': `id,name\n${lines.join('\n')}\n` })
   }
 
-  test.each(['csv', 'parquet'])(
+  test.each(['csv', 'parquet', 'lance'])(
     'is continued by the same command, which sends only the missing parts (%s)',
     async format => {
       const directory = bigFile()
-      if (format === 'parquet')
-        await writeParquet(join(directory, 'big.parquet'), readCsv(join(directory, 'big.csv')))
+      const csv = () => readCsv(join(directory, 'big.csv'))
+      if (format === 'parquet') await writeParquet(join(directory, 'big.parquet'), csv())
+      if (format === 'lance') await writeLance(join(directory, 'big.lance'), csv())
       const server = await served(freshRoot())
       const args = await killed(join(directory, `big.${format}`), server)
       await using ns = connectHttp(server.url)
