@@ -83,9 +83,11 @@ ${rootUrl}`,
   },
   import: {
     operands: '<source>... <directory>',
-    does: 'Imports files into a table of <directory>, in one commit.',
+    does: 'Imports files into a table of <directory>, in one commit. Imports tables of LanceDB with their tags and indexes.',
     more: `A source is a file, a pattern such as 'data/*.csv', or a directory, whose files are read in the order of their names.
-The content of a file says which format it has: CSV, JSON lines, or an Arrow IPC file or stream. Files may be gzipped.
+The content of a file says which format it has: CSV, JSON lines, an Arrow IPC file or stream, Parquet, SQLite, or an index
+file of hnswlib. CSV, JSON lines, Arrow and Parquet may be gzipped. A folder that LangChain's HNSWLib store saved is one source.
+A directory of LanceDB, or the folder <name>.lance of one table, gives new tables with the newest rows. --table names one of them.
 create makes a new table; its columns come from the first file. append and upsert need a table, which has the types.
 upsert updates the rows that have the same --key, and inserts all other rows.
 Rows are uploaded in parts and become visible together, at the end. After an interruption, run the same command again: it reads
@@ -96,7 +98,7 @@ ${secretNote}`,
     options: {
       table: {
         type: 'text',
-        help: 'name of the table (default: the name of the source, without its extension)',
+        help: 'name of the table (default: the name of --source-table, or of the source without its extension)',
       },
       mode: { type: 'importMode', help: 'effect on the table (default create)' },
       key: { type: 'texts', help: 'with --mode upsert: key columns' },
@@ -109,6 +111,10 @@ ${secretNote}`,
         help: 'with --mode create: types of columns (default inferred); may be repeated: --types zip:string',
       },
       format: { type: 'sourceFormat', help: 'format of the sources (default: told from the content)' },
+      'source-table': {
+        type: 'text',
+        help: 'table or view of a SQLite file to read (default: its only table)',
+      },
       delimiter: { type: 'delimiter', help: 'delimiter of CSV, or tab (default: told from the first line)' },
       columns: { type: 'texts', help: 'names of the columns of CSV without a header line' },
       nulls: { type: 'texts', help: 'cells of CSV that mean null, as an empty cell does: NA,NULL' },

@@ -2,7 +2,7 @@
  * The formats of files that `import` reads, in the order in which a content is compared with them: CSV, which is any
  * text, is the last. `source-formats.ts` has their readers.
  */
-export const fileFormatNames = ['arrow', 'parquet', 'jsonl', 'csv'] as const
+export const fileFormatNames = ['arrow', 'parquet', 'sqlite', 'hnswlib', 'jsonl', 'csv'] as const
 
 export type FileFormatName = (typeof fileFormatNames)[number]
 

@@ -11,6 +11,7 @@ import { Misuse } from './misuse.js'
 import { openRoot } from './open-root.js'
 import { progressLine } from './progress.js'
 import { showCounted } from './quantities.js'
+import { checkFormatOptions } from './source-formats.js'
 import { refuseRoot } from './sources.js'
 
 /** A table of LanceDB to import, and the name of the new table. */
@@ -59,9 +60,7 @@ export async function importLanceTables(
   tables: readonly Chosen[],
   signal: AbortSignal,
 ): Promise<void> {
-  const stray = (['delimiter', 'columns', 'nulls'] as const).find(option => command[option] !== undefined)
-  if (stray !== undefined)
-    throw new Misuse(`--${stray} needs the format csv, but tables of LanceDB are no text`)
+  checkFormatOptions(command, new Set(['lance']))
   if (tables.length > 1 && (command.mode ?? 'create') !== 'create')
     throw new Misuse(`--mode ${command.mode} needs one table of LanceDB: name it in --table`)
   await using root: Namespace = await openRoot(command, { writes: true, signal })

@@ -10,6 +10,7 @@ import { invalidInput, quote, SheafError } from '../../src/errors.js'
 import type { Row } from '../../src/index.js'
 import type { BadRow, NumberedRows } from '../files/numbered-rows.js'
 import type { SourcePiece } from './source-formats.js'
+import type { SourceFile } from './sources.js'
 
 /** A bad row, with data that JSON can represent. */
 export type RefusedRow = Omit<BadRow, 'data'> & { readonly data: unknown }
@@ -19,8 +20,7 @@ const rowsAtOnce = 1024
 const bytesAtOnce = 4 * 1024 * 1024
 
 interface ConvertOptions {
-  /** The path of the source, for messages. */
-  readonly path: string
+  readonly source: SourceFile
   /** Returns the columns of the rows; called after the first piece was read. A column that a row does not have is null. */
   readonly schemaOf: () => Schema
   /** Whether every row must have all columns of the schema, because a missing value has no meaning. */
@@ -73,7 +73,7 @@ function convert({ rows, lines }: NumberedRows, options: ConvertOptions): Batch 
       return true
     } catch (error) {
       if (!(error instanceof SheafError)) throw error
-      onBadRow({ line: lines[i]!, error: atLine(error, options.path, lines[i]!), data: row })
+      onBadRow({ line: lines[i]!, error: atLine(error, options.source, lines[i]!), data: row })
       return false
     }
   })
@@ -93,9 +93,14 @@ function checkNames(rows: readonly Row[], { schemaOf, needsAll }: ConvertOptions
 }
 
 /** Return an error of a single row with the position of the row in its source. */
-function atLine({ code, message, hint, cause }: SheafError, path: string, line: number): SheafError {
+function atLine({ code, message, hint, cause }: SheafError, source: SourceFile, line: number): SheafError {
   const what = message.replace(/^row 0:? /, '')
-  return new SheafError(code, `${quote(path)} line ${line}: ${what}`, { hint, cause })
+  return new SheafError(code, `${placeIn(source, line)}: ${what}`, { hint, cause })
+}
+
+/** Return the name of a line of a file, or of a document of a folder, for messages. */
+export function placeIn({ path, isFolder = false }: SourceFile, line: number): string {
+  return `${quote(path)} ${isFolder ? 'document' : 'line'} ${line}`
 }
 
 /** A part of an upload. */

@@ -6,8 +6,10 @@ import { tableRows, untypedColumns } from '../../src/client/table-rows.js'
 import { withTypes } from '../../src/client/typed-source.js'
 import { columnNotFound, invalidInput, quote, SheafError } from '../../src/errors.js'
 import type { Row } from '../../src/index.js'
+import { placeIn } from './import-rows.js'
 import { Misuse } from './misuse.js'
 import type { SourcePiece } from './source-formats.js'
+import type { SourceFile } from './sources.js'
 
 type ColumnTypes = Readonly<Record<string, string>>
 
@@ -23,22 +25,22 @@ export function givenFields(types: ColumnTypes = {}, vectors: ColumnTypes = {}):
 
 /**
  * Return the schema of a new table: the columns of the first source that has rows, as `createTable` infers them, with
- * the given types. `read`: reads the source with an index. Throws `InvalidInput` if no source has rows, and no types are given.
+ * the given types. `read`: reads a source. Throws `InvalidInput` if no source has rows, and no types are given.
  */
 export async function schemaOfSources(
-  paths: readonly string[],
-  read: (index: number) => Promise<AsyncIterable<SourcePiece>>,
+  sources: readonly SourceFile[],
+  read: (source: SourceFile) => Promise<AsyncIterable<SourcePiece>>,
   given: readonly Field[],
 ): Promise<Schema> {
-  for (const [i, path] of paths.entries()) {
-    const found = await schemaOf(path, await read(i), given)
+  for (const source of sources) {
+    const found = await schemaOf(source, await read(source), given)
     if ('fields' in found) return found
     const untyped = found.columns.filter(name => given.every(field => field.name !== name))
     if (given.length > 0 && untyped.length > 0)
-      throw untypedColumns(quote(path), untyped, 'give their types in --types name:type,...')
+      throw untypedColumns(quote(source.path), untyped, 'give their types in --types name:type,...')
   }
   if (given.length > 0) return { fields: given }
-  const which = paths.length === 1 ? `${quote(paths[0])} has no rows` : 'no source has rows'
+  const which = sources.length === 1 ? `${quote(sources[0]!.path)} has no rows` : 'no source has rows'
   throw invalidInput(`${which}, so the types of the columns are unknown`, {
     hint: 'pass --types name:type,... to create an empty table',
   })
@@ -46,7 +48,7 @@ export async function schemaOfSources(
 
 /** Return the schema of a source, or the known names of the columns if it has no rows. */
 async function schemaOf(
-  path: string,
+  source: SourceFile,
   pieces: AsyncIterable<SourcePiece>,
   given: readonly Field[],
 ): Promise<Schema | { readonly columns: readonly string[] }> {
@@ -75,7 +77,7 @@ async function schemaOf(
     if (!('lines' in first.value)) return retyped(fromForeignArrow(first.value)!.schema, given)
     const types = { given: () => ({ schema: { fields: given }, isComplete: false }), readAs: () => {} }
     const rows = await tableRows(withTypes(chunks(first.value), types)).catch(error => {
-      throw error instanceof SheafError ? inSource(error, path, lines) : error
+      throw error instanceof SheafError ? inSource(error, source, lines) : error
     })
     await rows.close()
     checkNamed(given, names)
@@ -86,10 +88,14 @@ async function schemaOf(
 }
 
 /** Return an error of the inference with the place of its row. `lines`: the lines of the rows. */
-function inSource({ code, message, cause }: SheafError, path: string, lines: readonly number[]): SheafError {
+function inSource(
+  { code, message, cause }: SheafError,
+  source: SourceFile,
+  lines: readonly number[],
+): SheafError {
   const [, row, rest] = /^row (\d+):? (.*)$/s.exec(message) ?? []
   const line = row === undefined ? undefined : lines[Number(row)]
-  const what = line === undefined ? `${quote(path)}: ${message}` : `${quote(path)} line ${line}: ${rest}`
+  const what = line === undefined ? `${quote(source.path)}: ${message}` : `${placeIn(source, line)}: ${rest}`
   return new SheafError(code, what, { hint: 'give the type of the column in --types name:type', cause })
 }
 

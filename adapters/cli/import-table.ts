@@ -16,7 +16,7 @@ import { readLance } from './lance-source.js'
 import { Misuse } from './misuse.js'
 import { showCount, showCounted } from './quantities.js'
 import { Rejects } from './rejects.js'
-import { formatOf, openSource, readSource, type SourcePiece } from './source-formats.js'
+import { checkFormatOptions, formatOf, openSource, readSource, type SourcePiece } from './source-formats.js'
 import type { SourceFile } from './sources.js'
 
 const defaultPartBytes = 64 * 2 ** 20
@@ -66,7 +66,7 @@ export class Import {
   constructor(root: Namespace, command: Call<'import'>, signal: AbortSignal, job: ImportJob) {
     const { name, files } = job
     const { mode = 'create', key, vector, types, format, delimiter, columns, nulls } = command
-    const { badRows = 'fail', partSize: partBytes = defaultPartBytes } = command
+    const { badRows = 'fail', partSize: partBytes = defaultPartBytes, sourceTable } = command
     this.#root = root
     this.#name = name
     this.#files = files
@@ -83,6 +83,7 @@ export class Import {
       delimiter,
       columns,
       nulls,
+      sourceTable,
       badRows,
       partBytes,
     })
@@ -185,11 +186,9 @@ export class Import {
     }
     const { types, vector } = this.#command
     const given = givenFields(types, vector)
-    const paths = this.#files.map(({ path }) => path)
     const onBadRow = this.#refuse(() => {})
-    const read = async (index: number) =>
-      (await this.#open(this.#files[index]!, { fields: given }, onBadRow)).pieces
-    const schema = await schemaOfSources(paths, read, given)
+    const read = async (file: SourceFile) => (await this.#open(file, { fields: given }, onBadRow)).pieces
+    const schema = await schemaOfSources(this.#files, read, given)
     // The table has another name until it is complete, so that no reader finds it without its rows.
     const target = `${this.#name}__import_${systemClock.uuid().slice(0, 8)}`
     await this.#save(target, null)
@@ -307,12 +306,12 @@ export class Import {
         upserted ??= { ...columns, fields: columns.fields.filter(({ name }) => names.includes(name)) }
       })
       const schemaOf = () => upserted ?? columns
-      yield* convertRows(counted, { path, schemaOf, needsAll: mode === 'upsert', onBadRow })
+      yield* convertRows(counted, { source: file, schemaOf, needsAll: mode === 'upsert', onBadRow })
       // Formats that read at positions do not count bytes.
       done += size
       this.#progress.bytes = done
     }
-    this.#checkCsvOptions(formats)
+    checkFormatOptions(this.#command, formats)
   }
 
   /** Yield the pieces, show the progress, and wait for the file of bad rows. `onFirst` is called with the columns of the first row. */
@@ -335,21 +334,22 @@ export class Import {
   }
 
   async #open(
-    { path, size, lance }: SourceFile,
+    file: SourceFile,
     target: Schema,
     onBadRow: (bad: RefusedRow) => void,
     onBytes: (bytes: number) => void = () => {},
   ): Promise<{ readonly format: FormatName; readonly pieces: AsyncIterable<SourcePiece> }> {
-    const { format: given, delimiter, columns, nulls } = this.#command
+    const { path, size, lance } = file
+    const { format: given, delimiter, columns, nulls, sourceTable } = this.#command
     if (lance !== undefined) {
       const { version, rows } = lance
       const onRows = (count: number) => onBytes((size * count) / rows)
       return { format: 'lance', pieces: readLance(path, version, this.#signal, onRows) }
     }
-    const source = await openSource(path, onBytes, this.#signal)
+    const source = await openSource(file, onBytes, this.#signal)
     // Sources of the format lance are folders.
     const format = given === undefined || given === 'lance' ? formatOf(source) : given
-    const options = { target, delimiter, columns, nulls, onBadRow, signal: this.#signal }
+    const options = { target, sourceTable, delimiter, columns, nulls, onBadRow, signal: this.#signal }
     return { format, pieces: readSource(source, format, options) }
   }
 
@@ -359,14 +359,6 @@ export class Import {
     return bad => {
       throw withWayOut(bad.error)
     }
-  }
-
-  #checkCsvOptions(formats: ReadonlySet<FormatName>): void {
-    if (formats.has('csv')) return
-    const stray = (['delimiter', 'columns', 'nulls'] as const).find(
-      option => this.#command[option] !== undefined,
-    )
-    if (stray !== undefined) throw new Misuse(`--${stray} needs the format csv, but no source has it`)
   }
 
   /** Give a new table its name, delete the state, and print what was done. */

@@ -8,7 +8,7 @@ import { Import } from './import-table.js'
 import { Misuse } from './misuse.js'
 import { openRoot } from './open-root.js'
 import { showCounted } from './quantities.js'
-import { hasKnownEnding } from './source-formats.js'
+import { checkFormatOptions, hasKnownEnding } from './source-formats.js'
 import { findSources } from './sources.js'
 import { untilStopped } from './stopping.js'
 
@@ -19,7 +19,7 @@ export async function importSources(command: Call<'import'>, signal = untilStopp
   if (tables !== null) return importLanceTables(command, tables, signal)
   const { files, leftOut } = await findSources(command.source, hasKnownEnding)
   noteLeftOut(leftOut)
-  const name = command.table ?? tableNameOf(command.source)
+  const name = command.table ?? tableNameOf(command)
   await using root: Namespace = await openRoot(command, { writes: true, signal })
   const work = new Import(root, command, signal, { name, files })
   await work.run()
@@ -47,19 +47,17 @@ function checkOptions(command: Call<'import'>): void {
     )
   }
   if (rejects !== undefined && badRows !== 'skip') throw new Misuse('--rejects needs --bad-rows skip')
-  if (format === undefined || format === 'csv') return
-  const stray = (['delimiter', 'columns', 'nulls'] as const).find(option => command[option] !== undefined)
-  if (stray !== undefined) throw new Misuse(`--${stray} needs the format csv`)
+  if (format !== undefined) checkFormatOptions(command, new Set([format]))
 }
 
-/** Return the name of the only source without its endings. */
-function tableNameOf(sources: readonly string[]): string {
+/** Return the name of the table of a database, or the name of the only source without its endings. */
+function tableNameOf({ source: sources, sourceTable }: Call<'import'>): string {
   const [source, ...more] = sources
   if (more.length > 0 || /[*?]/.test(source!)) {
     throw new Misuse('several sources need the name of the table: pass --table')
   }
   const name = basename(source!).replace(/\.gz$/i, '')
-  const stem = hasKnownEnding(name) ? name.replace(/\.[^.]+$/, '') : name
+  const stem = sourceTable ?? (hasKnownEnding(name) ? name.replace(/\.[^.]+$/, '') : name)
   if (/^[\w-]+$/.test(stem)) return stem
   throw new Misuse(`pass the name of the table in --table, because ${quote(stem)} is not a usual name`)
 }

@@ -1,17 +1,23 @@
 /** The formats of files that `import` reads. To add a format, add its name to `format-names.ts`, and an entry to `sourceFormats`. */
 import { isUtf8 } from 'node:buffer'
 import type { Schema } from '../../src/arrow/types.js'
-import { invalidInput, quote } from '../../src/errors.js'
-import type { ArrowBatch } from '../../src/index.js'
+import { invalidInput, quote, SheafError } from '../../src/errors.js'
+import type { ArrowBatch, Row } from '../../src/index.js'
 import { LocalFile } from '../../src/storage/local-file.js'
 import type { NumberedRows, OnBadRow } from '../files/numbered-rows.js'
 import { readArrow } from '../files/read-arrow.js'
 import { csvPieces } from '../files/read-csv.js'
+import { isHnswlibHead, readHnswlib } from '../files/read-hnswlib.js'
+import { readHnswlibFolder } from '../files/read-hnswlib-folder.js'
 import { jsonLinePieces } from '../files/read-json-lines.js'
 import { readParquet } from '../files/read-parquet.js'
+import { selectAllFrom, sqliteBatches, sqliteTables } from '../files/read-sqlite.js'
 import { ReaderTypes } from '../files/reader-types.js'
 import { NamedChunks, unpack } from '../files/source.js'
-import { type FileFormatName, fileFormatNames } from './format-names.js'
+import type { Call } from './arguments.js'
+import { type FileFormatName, type FormatName, fileFormatNames } from './format-names.js'
+import { Misuse } from './misuse.js'
+import { type SourceFile, sqliteMagic } from './sources.js'
 
 /** Rows of a source, with the numbers of their lines, or a record batch of a format that has types. */
 export type SourcePiece = NumberedRows | ArrowBatch
@@ -20,6 +26,8 @@ export type SourcePiece = NumberedRows | ArrowBatch
 interface SourceOptions {
   /** Types of columns of the table. Formats without types read their texts as these types. */
   readonly target: Schema
+  /** The table of a database to read. */
+  readonly sourceTable?: string | undefined
   readonly delimiter?: string | undefined
   readonly columns?: readonly string[] | undefined
   readonly nulls?: readonly string[] | undefined
@@ -30,6 +38,8 @@ interface SourceOptions {
 /** A source, and the beginning of its content. */
 export interface OpenedSource {
   readonly path: string
+  /** Whether the source is a folder, which has no content of its own. */
+  readonly isFolder: boolean
   /** Whether the file is compressed by gzip. */
   readonly isPacked: boolean
   /** The first bytes, decompressed. The whole content if it is shorter. */
@@ -64,6 +74,18 @@ const sourceFormats: Readonly<Record<FileFormatName, SourceFormat>> = {
       startsWith(head, parquetMagic) && (isPacked ? !isText(head) : startsWith(tail, parquetMagic)),
     read: ({ path, isPacked, content }, { signal }) => readParquet(isPacked ? content : path, { signal }),
   },
+  sqlite: {
+    endings: ['sqlite', 'sqlite3'],
+    matches: ({ head, isPacked }) => !isPacked && startsWith(head, sqliteMagic),
+    read: readDatabase,
+  },
+  hnswlib: {
+    // Index files have no usual ending.
+    endings: [],
+    matches: ({ head, isPacked }) => !isPacked && isHnswlibHead(head),
+    read: ({ path, isFolder }, { signal }) =>
+      isFolder ? folderPieces(path, signal) : readHnswlib(path, { signal }),
+  },
   jsonl: {
     endings: ['jsonl', 'ndjson'],
     matches: ({ head }) => isJsonObject(firstLine(head)),
@@ -83,6 +105,22 @@ const sourceFormats: Readonly<Record<FileFormatName, SourceFormat>> = {
   },
 }
 
+/** The options that only one format has. */
+const formatOptions = { delimiter: 'csv', columns: 'csv', nulls: 'csv', 'source-table': 'sqlite' } as const
+
+/** Throw `Misuse` if an option is given that none of the formats of the sources has. */
+export function checkFormatOptions(
+  given: Pick<Call<'import'>, 'delimiter' | 'columns' | 'nulls' | 'sourceTable'>,
+  formats: ReadonlySet<FormatName>,
+): void {
+  const { delimiter, columns, nulls, sourceTable } = given
+  const values = { delimiter, columns, nulls, 'source-table': sourceTable }
+  for (const [option, format] of Object.entries(formatOptions)) {
+    if (values[option as keyof typeof values] === undefined || formats.has(format)) continue
+    throw new Misuse(`--${option} needs the format ${format}, but no source has it`)
+  }
+}
+
 /** Return whether a file of a directory is a source, by the ending of its name. */
 export function hasKnownEnding(name: string): boolean {
   const ending = /\.([^.]+?)(?:\.gz)?$/i.exec(name)?.[1]?.toLowerCase()
@@ -97,10 +135,15 @@ const headBytes = 64 * 1024
  * Nothing stays open until the content is read.
  */
 export async function openSource(
-  path: string,
+  { path, isFolder = false }: Pick<SourceFile, 'path' | 'isFolder'>,
   onBytes: (bytes: number) => void,
   signal: AbortSignal,
 ): Promise<OpenedSource> {
+  if (isFolder) {
+    const nothing = new Uint8Array(0)
+    const content = new NamedChunks(path, fileBytes(path, signal))
+    return { path, isFolder, isPacked: false, head: nothing, tail: nothing, content }
+  }
   const isPacked = startsWith(await firstBytes(fileBytes(path, signal), 2), '\x1f\x8b')
   const content = () => {
     const bytes = fileBytes(path, signal, onBytes)
@@ -109,15 +152,73 @@ export async function openSource(
   const raw = fileBytes(path, signal)
   const head = await firstBytes(isPacked ? unpack(raw, path) : raw, headBytes)
   const tail = isPacked ? new Uint8Array(0) : await lastBytes(path, parquetMagic.length)
-  return { path, isPacked, head, tail, content: new NamedChunks(path, { [Symbol.asyncIterator]: content }) }
+  return {
+    path,
+    isFolder,
+    isPacked,
+    head,
+    tail,
+    content: new NamedChunks(path, { [Symbol.asyncIterator]: content }),
+  }
 }
 
 /** Return the name of the format that a source has. Throws `InvalidInput` if its content has no known format. */
 export function formatOf(source: OpenedSource): FileFormatName {
   const { path, head } = source
+  if (source.isFolder) return 'hnswlib'
   const found = fileFormatNames.find(name => sourceFormats[name].matches(source))
   if (found !== undefined && !(found === 'csv' && firstLine(head).startsWith('['))) return found
   throw invalidInput(`the content of ${quote(path)} has no known format`, { hint: hintFor(head) })
+}
+
+/** Read a table of a SQLite file. */
+async function* readDatabase(
+  { path, isPacked }: OpenedSource,
+  { target, sourceTable, signal }: SourceOptions,
+): AsyncGenerator<SourcePiece> {
+  if (isPacked) throw invalidInput(`${quote(path)} is compressed: unpack it, because SQLite reads only files`)
+  const tables = sourceTable === undefined ? await sqliteTables(path) : [sourceTable]
+  if (tables.length !== 1) {
+    const which = tables.length === 0 ? 'no table' : `the tables ${tables.join(', ')}`
+    throw new Misuse(`${path} has ${which}: pass the table or view to read in --source-table`)
+  }
+  const known = new Map(target.fields.map(field => [field.name, field]))
+  const batches = sqliteBatches(path, selectAllFrom(tables[0]!), { fieldsOf: () => known, signal })
+  yield* withHint(batches, /^pass types/, 'give the type of the column in --types column:type')
+}
+
+/** Yield pieces. An error with a hint about options of the library, which `pattern` matches, gets another hint. */
+async function* withHint<T>(pieces: AsyncIterable<T>, pattern: RegExp, hint: string): AsyncGenerator<T> {
+  try {
+    yield* pieces
+  } catch (error) {
+    if (!(error instanceof SheafError && pattern.test(error.hint ?? ''))) throw error
+    throw new SheafError(error.code, error.message, { hint, cause: error })
+  }
+}
+
+/** Rows of a folder that are converted together. */
+const folderRows = 1024
+
+/** Read a folder that the HNSWLib store of LangChain saved. The lines of its rows are their numbers, from 1. */
+async function* folderPieces(path: string, signal: AbortSignal): AsyncGenerator<NumberedRows> {
+  let rows: Row[] = []
+  let done = 0
+  const piece = () => {
+    const lines = rows.map((_, i) => done + i + 1)
+    const found = { rows, lines }
+    done += rows.length
+    rows = []
+    return found
+  }
+  const found = readHnswlibFolder(path, { signal })
+  const way =
+    "import the folder with a program: readHnswlibFolder(folder, { metadata: 'json' }) of sheaf/files"
+  for await (const row of withHint(found, /^pass metadata/, way)) {
+    rows.push(row)
+    if (rows.length === folderRows) yield piece()
+  }
+  if (rows.length > 0) yield piece()
 }
 
 /** Read the rows of a source. */

@@ -14,6 +14,8 @@ export interface SourceFile {
   readonly modifiedMs: number
   /** SHA-256 of the size and of samples of the content, in hex. */
   readonly hash: string
+  /** Whether the source is a folder that the HNSWLib store of LangChain saved. */
+  readonly isFolder?: boolean
   /** The version of a table of LanceDB to read, and the number of its rows. Absent: the source is a file. */
   readonly lance?: { readonly version: number; readonly rows: number }
 }
@@ -44,7 +46,8 @@ export async function findSources(
         'import reads its sources twice, so it cannot read standard input: write the rows to a file',
       )
     const info = await stat(operand).catch(() => null)
-    if (info?.isDirectory()) {
+    if (info?.isDirectory() && (await isSavedStore(operand))) paths.push(operand)
+    else if (info?.isDirectory()) {
       await refuseRoot(operand)
       const all = await filesBelow(operand)
       const known = all.filter(path => isKnown(basename(path)))
@@ -72,6 +75,14 @@ export async function refuseRoot(directory: string): Promise<void> {
   throw invalidInput(`${quote(directory)} is a root of Sheaf, not a directory of files`, {
     hint: 'export a table to a file with sheaf export, and import the file',
   })
+}
+
+/** The files of a folder that the HNSWLib store of LangChain saved. */
+const storeFiles = ['hnswlib.index', 'docstore.json', 'args.json'] as const
+
+async function isSavedStore(directory: string): Promise<boolean> {
+  const found = await Promise.all(storeFiles.map(name => stat(join(directory, name)).catch(() => null)))
+  return found.every(info => info?.isFile() === true)
 }
 
 function noFiles(directory: string, others: number) {
@@ -140,11 +151,19 @@ async function entriesOf(directory: string) {
   return entries.filter(({ name }) => !name.startsWith('.'))
 }
 
+/** The first bytes of a SQLite file. */
+export const sqliteMagic = 'SQLite format 3\0'
+
 /** Bytes of each of the three samples of a file. */
 const sampleBytes = 64 * 1024
 
 async function identify(path: string): Promise<SourceFile> {
   const info = await stat(path).catch(() => null)
+  if (info?.isDirectory())
+    return {
+      ...joined(path, await Promise.all(storeFiles.map(name => identify(join(path, name))))),
+      isFolder: true,
+    }
   if (info !== null && !info.isFile()) {
     throw invalidInput(`${quote(path)} is not a file`, {
       hint: 'an interrupted import reads its sources again, so it takes no pipes and devices',
@@ -158,8 +177,24 @@ async function identify(path: string): Promise<SourceFile> {
     for (const at of [0, Math.floor((size - length) / 2), size - length]) {
       hash.update(await file.read(at, length))
     }
-    return { path, size, modifiedMs: info!.mtimeMs, hash: hash.digest('hex') }
+    const own = { path, size, modifiedMs: info!.mtimeMs, hash: hash.digest('hex') }
+    const head = Buffer.from(await file.read(0, Math.min(size, sqliteMagic.length))).toString('latin1')
+    // Newer rows of a SQLite file may be in its write-ahead log.
+    const log = head === sqliteMagic ? await stat(`${path}-wal`).catch(() => null) : null
+    return log === null || log.size === 0 ? own : joined(path, [own, await identify(`${path}-wal`)])
   } finally {
     await file.close()
+  }
+}
+
+/** Return several files as one source. */
+function joined(path: string, files: readonly SourceFile[]): SourceFile {
+  return {
+    path,
+    size: files.reduce((sum, { size }) => sum + size, 0),
+    modifiedMs: Math.max(...files.map(({ modifiedMs }) => modifiedMs)),
+    hash: createHash('sha256')
+      .update(files.map(({ hash }) => hash).join())
+      .digest('hex'),
   }
 }

@@ -126,11 +126,13 @@ export async function* hnswlibPieces(
   }
 }
 
-/** Read and check the header. */
-async function readHeader(file: LocalFile, path: string, dim: number | undefined): Promise<Header> {
-  const broken = (message: string) => brokenFile(path, message)
-  if (file.size < headerBytes) throw broken(`it has ${file.size} bytes, but the header has ${headerBytes}`)
-  const bytes = await file.read(0, headerBytes)
+/** Return whether a file with these first bytes is an index file of hnswlib: its records have float32 vectors. */
+export function isHnswlibHead(head: Uint8Array): boolean {
+  return head.length >= headerBytes && headerOf(head).isLayout
+}
+
+/** Return the numbers of the header. `isLayout`: whether they describe records of float32 vectors. */
+function headerOf(bytes: Uint8Array) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, headerBytes)
   const long = (at: number) => Number(view.getBigUint64(at, true))
   const [level0, max, count, stride, labelAt, vectorAt] = [0, 8, 16, 24, 32, 40].map(long)
@@ -143,6 +145,16 @@ async function readHeader(file: LocalFile, path: string, dim: number | undefined
     vectorBytes >= 4 &&
     vectorBytes % 4 === 0 &&
     stride === labelAt! + labelBytes
+  return { max, count, stride, labelAt, vectorAt, upperLinks, links, vectorBytes, isLayout }
+}
+
+/** Read and check the header. */
+async function readHeader(file: LocalFile, path: string, dim: number | undefined): Promise<Header> {
+  const broken = (message: string) => brokenFile(path, message)
+  if (file.size < headerBytes) throw broken(`it has ${file.size} bytes, but the header has ${headerBytes}`)
+  const { max, count, stride, labelAt, vectorAt, upperLinks, links, vectorBytes, isLayout } = headerOf(
+    await file.read(0, headerBytes),
+  )
   if (!isLayout) {
     throw broken(
       `a record of ${stride} bytes with ${links} links, the vector at byte ${vectorAt} and the label at byte ${labelAt} is not a record of float32 vectors`,

@@ -77,17 +77,37 @@ export async function* readSqlite(
   if (typeof path !== 'string' || path === '') {
     throw invalidInput(`path must be the path of a file, got ${quote(path)}`)
   }
-  const sql = statementOf(checked)
-  const pacer = new Pacer(checked.signal)
-  const source = await openSqlite(path, sql, checked.extensions ?? [])
+  const { extensions, signal } = checked
+  yield* sqliteBatches(path, statementOf(checked), {
+    fieldsOf: names => givenFields(names, checked),
+    ...(extensions !== undefined && { extensions }),
+    signal,
+  })
+}
+
+interface SqliteScan {
+  /** Returns the types of columns that are known, by name. The declarations and the values give the other types. */
+  readonly fieldsOf: (names: readonly string[]) => ReadonlyMap<string, Field>
+  readonly extensions?: readonly string[]
+  readonly signal: AbortSignal | undefined
+}
+
+/** Yield the rows of a statement as record batches. The same rows give the same batches. */
+export async function* sqliteBatches(
+  path: string,
+  sql: string,
+  { fieldsOf, extensions = [], signal }: SqliteScan,
+): AsyncGenerator<ArrowBatch> {
+  const pacer = new Pacer(signal)
+  const source = await openSqlite(path, sql, extensions)
   try {
-    checkNames(source.columns, checked)
+    const known = fieldsOf(namesOf(source.columns))
     let schema: Schema | undefined
     for (let first = 1; ; ) {
-      checked.signal?.throwIfAborted()
+      signal?.throwIfAborted()
       const records = await takeRows(path, source, pacer)
       if (records.length === 0 && schema !== undefined) return
-      schema ??= schemaOf(source.columns, records, checked)
+      schema ??= schemaOf(source.columns, records, known)
       const batch = rowsToBatch(objectsOf(records, schema, first), schema)
       yield* (await toArrowTable(schema, [batch])).batches
       first += records.length
@@ -97,28 +117,61 @@ export async function* readSqlite(
   }
 }
 
+/** Return the names of the tables of a file, without those of SQLite itself. */
+export async function sqliteTables(path: string): Promise<readonly string[]> {
+  const sql =
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' ORDER BY name"
+  const { rows, close } = await openSqlite(path, sql, [])
+  try {
+    const names: string[] = []
+    for (let next = rows.next(); next.done !== true; next = rows.next()) names.push(String(next.value[0]))
+    return names
+  } catch (cause) {
+    throw sqliteError(path, cause)
+  } finally {
+    close()
+  }
+}
+
+/** Return the statement that reads all rows of a table or view. */
+export function selectAllFrom(table: string): string {
+  return `SELECT * FROM "${table.replaceAll('"', '""')}"`
+}
+
 function statementOf({ table, query }: ReadSqliteOptions): string {
   if ((table === undefined) === (query === undefined)) {
     throw invalidInput('readSqlite needs either table or query', {
       hint: "pass { table: 'name' } or { query: 'SELECT …' }",
     })
   }
-  return query ?? `SELECT * FROM "${table!.replaceAll('"', '""')}"`
+  return query ?? selectAllFrom(table!)
 }
 
-function checkNames(columns: readonly SqliteColumn[], { vectors = {}, types = {} }: ReadSqliteOptions): void {
+function namesOf(columns: readonly SqliteColumn[]): readonly string[] {
   const names = columns.map(({ name }) => name)
   const repeated = names.find((name, i) => names.indexOf(name) !== i)
-  if (repeated !== undefined) {
-    throw invalidInput(`the query returns two columns named ${quote(repeated)}`, {
-      hint: 'name the columns in the query: SELECT a.id AS a_id, b.id AS b_id',
-    })
-  }
+  if (repeated === undefined) return names
+  throw invalidInput(`the query returns two columns named ${quote(repeated)}`, {
+    hint: 'name the columns in the query: SELECT a.id AS a_id, b.id AS b_id',
+  })
+}
+
+/** Return the types that the options give. */
+function givenFields(
+  names: readonly string[],
+  { vectors = {}, types = {} }: ReadSqliteOptions,
+): ReadonlyMap<string, Field> {
   for (const name of [...Object.keys(vectors), ...Object.keys(types)]) {
     if (!names.includes(name)) throw columnNotFound(name, names)
   }
   const both = Object.keys(vectors).find(name => Object.hasOwn(types, name))
   if (both !== undefined) throw invalidInput(`column ${quote(both)} is in vectors and in types; remove one`)
+  const fields = new Map<string, Field>()
+  for (const [name, size] of Object.entries(vectors))
+    fields.set(name, { name, type: vectorType(size), nullable: true })
+  for (const [name, text] of Object.entries(types))
+    fields.set(name, { name, ...typeFromText(text, `readSqlite: types: column ${quote(name)}`) })
+  return fields
 }
 
 /** Return the next rows, at most a batch. */
@@ -148,13 +201,11 @@ async function takeRows(
 function schemaOf(
   columns: readonly SqliteColumn[],
   records: readonly (readonly SqliteValue[])[],
-  { vectors = {}, types = {} }: ReadSqliteOptions,
+  known: ReadonlyMap<string, Field>,
 ): Schema {
   const fields = columns.map(({ name, declared }, i): Field => {
-    if (Object.hasOwn(vectors, name)) return { name, type: vectorType(vectors[name]!), nullable: true }
-    if (Object.hasOwn(types, name)) {
-      return { name, ...typeFromText(types[name]!, `readSqlite: types: column ${quote(name)}`) }
-    }
+    const given = known.get(name)
+    if (given !== undefined) return given
     const type = declaredType(declared) ?? typeOfValues(records.map(record => record[i]!))
     if (type !== null) return { name, type, nullable: true }
     throw invalidInput(`column ${quote(name)} has values of several types, and no declared type`, {

@@ -6,6 +6,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { type Call, readArguments } from '../../adapters/cli/arguments.js'
+import { importSources } from '../../adapters/cli/import.js'
 import { readHnswlib, readSqlite } from '../../adapters/files/public.js'
 import { flexsearchTokenizer, readFlexsearch } from '../../adapters/flexsearch/public.js'
 import { connect } from '../../src/index.js'
@@ -102,6 +104,45 @@ describe.skipIf(Sqlite === null)('better-sqlite3', () => {
       },
       { id: 2, name: null, score: 0.5, raw: null, ok: false, day: null, any: 0.5 },
     ])
+    await ns.close()
+  })
+
+  test('sheaf import reads a table in parts, with vectors, and asks for the table if there are several', async () => {
+    const path = database(
+      'import',
+      `CREATE TABLE docs (id INTEGER, name TEXT, day DATE, embedding BLOB); CREATE TABLE other (x INTEGER);
+       WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+         INSERT INTO docs SELECT i, 'n' || i, '2024-05-06', x'0000803f00000040' FROM n;
+       INSERT INTO other VALUES (7)`,
+    )
+    const root = `${folder}/import-root`
+    const run = (...args: string[]) =>
+      importSources(
+        readArguments(['import', path, root, ...args]) as Call<'import'>,
+        new AbortController().signal,
+      )
+    await expect(run('--table', 't')).rejects.toThrow('has the tables docs, other')
+    await run(
+      '--source-table',
+      'docs',
+      '--vector',
+      'embedding:2',
+      '--types',
+      'day:date',
+      '--part-size',
+      '4kB',
+    )
+    await run('--source-table', 'other', '--table', 'x')
+    await run('--source-table', 'docs', '--table', 'docs', '--mode', 'append')
+    const ns = await connect(root)
+    const docs = await ns.openTable('docs')
+    const row = { name: 'n1', day: new Date('2024-05-06'), embedding: new Float32Array([1, 2]) }
+    expect(await docs.query().where('id = 1').select(['name', 'day', 'embedding']).toArray()).toEqual([
+      row,
+      row,
+    ])
+    expect(await docs.countRows()).toBe(6000)
+    expect(await (await ns.openTable('x')).query().toArray()).toEqual([{ x: 7 }])
     await ns.close()
   })
 

@@ -1,11 +1,11 @@
 /** `sheaf import` of Parquet, hnswlib and SQLite. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Call, readArguments } from '../../../adapters/cli/arguments.js'
 import { importSources } from '../../../adapters/cli/import.js'
-import { writeParquet } from '../../../adapters/files/public.js'
+import { readHnswlibFolder, writeParquet } from '../../../adapters/files/public.js'
 import { connect, type Row } from '../../../src/index.js'
 import { temporaryRoots } from '../../support/roots.js'
 
@@ -117,5 +117,61 @@ describe('Parquet', () => {
       { ...rows[1], text: 'one' },
       { ...rows[2], text: 'two' },
     ])
+  })
+})
+
+describe('hnswlib', () => {
+  const golden = join(import.meta.dirname, '../../golden/hnswlib')
+
+  test('an index file is told from its header, and gives the labels and vectors', async () => {
+    const root = freshRoot()
+    await importing(join(golden, 'l2.bin'), root, '--table', 'points')
+    const { points } = JSON.parse(readFileSync(join(golden, 'l2.json'), 'utf8'))
+    const found = await rowsOf(root, 'points')
+    expect(
+      Object.fromEntries(found.map(({ id, vector }) => [String(id), [...(vector as Float32Array)]])),
+    ).toEqual(points)
+    const folder = freshFolder()
+    writeFileSync(join(folder, 'cut'), readFileSync(join(golden, 'l2.bin')).subarray(0, -10))
+    await expect(importing(join(folder, 'cut'), root)).rejects.toThrow(
+      'is not a complete index file of hnswlib',
+    )
+  })
+
+  test('a folder of LangChain is one source, with one row for each document', async () => {
+    const folder = freshFolder()
+    cpSync(join(golden, 'langchain'), join(folder, 'store'), { recursive: true })
+    const root = freshRoot()
+    await importing(join(folder, 'store'), root, '--part-size', '100B')
+    const rows: unknown[] = []
+    for await (const row of readHnswlibFolder(join(folder, 'store'))) rows.push(row)
+    const found = await rowsOf(root, 'store')
+    expect(found.map(({ id, text, vector }) => ({ id, text, vector }))).toEqual(
+      (rows as Row[]).map(({ id, text, vector }) => ({ id, text, vector })),
+    )
+    const path = join(folder, 'store/docstore.json')
+    const documents = JSON.parse(readFileSync(path, 'utf8'))
+    documents[0][1].metadata = { text: 'taken' }
+    writeFileSync(path, JSON.stringify(documents))
+    await expect(importing(join(folder, 'store'), root, '--table', 'x')).rejects.toMatchObject({
+      hint: expect.stringContaining('with a program'),
+    })
+    await expect(importing(join(folder, 'store'), root, '--table', 'x', '--nulls', 'a')).rejects.toThrow()
+  })
+})
+
+describe('SQLite', () => {
+  const magic = 'SQLite format 3\0'
+
+  test('is told from its content, and the error says which package is missing, or that the file is damaged', async () => {
+    const folder = freshFolder()
+    writeFileSync(join(folder, 'a.db'), magic.padEnd(4096, '\0'))
+    await expect(importing(join(folder, 'a.db'), freshRoot(), '--source-table', 't')).rejects.toThrow(
+      /better-sqlite3|with SQLite/,
+    )
+    writeFileSync(join(folder, 'a.csv'), 'a\n1\n')
+    await expect(importing(join(folder, 'a.csv'), freshRoot(), '--source-table', 't')).rejects.toThrow(
+      '--source-table needs the format sqlite',
+    )
   })
 })
