@@ -60,9 +60,13 @@ export interface VersionFacts {
   readonly operation: string | null
 }
 
-interface TagFacts {
+export interface TagFacts {
   readonly name: string
   readonly version: number
+  /** Whether LanceDB keeps the tag in the folder of the table, and the log of the root does not have it. */
+  readonly directory?: true
+  /** The branch of LanceDB with the version. Absent: the main branch. */
+  readonly branch?: string
 }
 
 export interface IndexFacts {

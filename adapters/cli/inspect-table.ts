@@ -26,11 +26,14 @@ export async function describeTable(
     if (version === undefined) return { kind: 'declared', ...entry }
     const [newest] = (await operations.listTableVersions({ id, limit: 1, descending: true }, options))
       .versions
-    const { tags } = await operations.listTableTags({ id }, options)
+    const { tags, directory_tags = {} } = await operations.listTableTags({ id }, options)
     const facts = {
       ...entry,
       version: newest === undefined ? { version, time: null, operation: null } : versionFacts(newest),
-      tags: Object.entries(tags).map(([name, tag]) => ({ name, version: tag.version })),
+      tags: [
+        ...Object.entries(tags).map(([name, tag]) => ({ name, version: tag.version })),
+        ...Object.entries(directory_tags).map(([name, tag]) => ({ name, ...tag, directory: true as const })),
+      ],
     }
     if (schema === undefined) return { kind: 'foreign', ...facts }
     const stats = await operations.getTableStats({ id }, options)

@@ -8,6 +8,7 @@ import type {
   RootFacts,
   TableDetails,
   TableFacts,
+  TagFacts,
   VersionFacts,
 } from './inspect-facts.js'
 import { showCount, showCounted, showSize, showTime } from './quantities.js'
@@ -42,8 +43,14 @@ export function describeTree(facts: TableFacts): string {
   return [
     `${indent}${facts.id.at(-1)}  ${summary(facts)}`,
     ...indexes.map(index => `${indent}  index ${describeIndex(index)}`),
-    ...tags.map(({ name, version }) => `${indent}  tag ${name} = v${version}`),
+    ...tags.map(tag => `${indent}  tag ${tag.name} = ${describeTag(tag)}`),
   ].join('\n')
+}
+
+/** Format the version of a tag. */
+function describeTag({ version, branch, directory }: TagFacts): string {
+  const where = branch === undefined ? '' : `, branch ${branch}`
+  return `v${version}${directory === true ? ` (in LanceDB only${where})` : ''}`
 }
 
 /** Format the end of the list: the number of tables that were left out, and one line for each job. */
@@ -113,7 +120,7 @@ export function describeDetails(details: TableDetails): string {
         `  ${index.created.slice(0, 10)}${pairs(index.parameters)}`,
       ]),
     ),
-    ...section('tags', aligned(tags.map(({ name, version }) => [name, `v${version}`]))),
+    ...section('tags', aligned(tags.map(tag => [tag.name, describeTag(tag)]))),
     ...section(
       'versions, newest first',
       aligned(versions.map(({ version, time, operation }) => [`v${version}`, timeOf(time), operation ?? ''])),

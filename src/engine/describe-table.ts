@@ -1,6 +1,6 @@
 /** The handler that describes a table. Every opening of a table calls it, so it is not in `tables.ts`. */
 import { schemaToJson } from '../arrow/schema-json.js'
-import { checkRows, tagOf, versionOf } from '../catalog/lookup.js'
+import { checkRows, versionOf } from '../catalog/lookup.js'
 import { latestOf, type TableHead } from '../catalog/state.js'
 import { SheafError } from '../errors.js'
 import type { Layout } from '../manifest/layout.js'
@@ -9,13 +9,17 @@ import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
 import type { Engine } from '../root/engine.js'
 import { uriOf } from '../root/locations.js'
 import { locationOf, openVersion, schemaOf } from '../root/open-table.js'
+import { versionOfTag } from './lance-tags.js'
 import { findCurrent } from './lance-versions.js'
 import { viewMetadata } from './view-metadata.js'
 
 export const describeTable: Handler<Engine, 'describeTable'> = async (engine, request, options) => {
   const head = await findCurrent(engine, request.id, options, request.version)
   const location = locationOf(engine, head)
-  const requestedVersion = request.tag === undefined ? request.version : tagOf(head, request.tag)
+  const requestedVersion =
+    request.tag === undefined
+      ? request.version
+      : await versionOfTag(engine, head, request.tag, options.signal)
   const entry = {
     table: head.id.at(-1)!,
     namespace: head.id.slice(0, -1),

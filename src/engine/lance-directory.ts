@@ -9,7 +9,7 @@ import { tableNamed } from '../catalog/lookup.js'
 import type { TableHead } from '../catalog/state.js'
 import type { ConnectOptions } from '../client/connect-options.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
-import { readLanceTag, refName } from '../lance/refs.js'
+import type { LanceTag } from '../lance/refs.js'
 import { hasNumber } from '../manifest/runs.js'
 import type { Clock } from '../primitives/clock.js'
 import { inParallel } from '../primitives/in-parallel.js'
@@ -19,6 +19,7 @@ import type { Engine } from '../root/engine.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { FileStore } from '../storage/file-store.js'
 import { LanceStore } from './lance-store.js'
+import { directoryTags } from './lance-tags.js'
 import { current } from './lance-versions.js'
 import { isInObjectStorage, openObjectStorage } from './object-storage.js'
 import { deregisterTable, registerLanceTable } from './tables.js'
@@ -174,7 +175,7 @@ export class LanceDirectory {
       const id = [location.replace(/\.lance$/, '')]
       try {
         const [tags] = await Promise.all([
-          this.#store.tags(location, signal),
+          directoryTags(engine, location, signal),
           registerLanceTable(engine, id, location, signal),
         ])
         const head = await this.#tableNamed(id, signal)
@@ -188,25 +189,22 @@ export class LanceDirectory {
 
   async #followTags(head: TableHead, signal: AbortSignal | undefined): Promise<void> {
     const [tags, now] = await Promise.all([
-      this.#store.tags(head.location, signal),
+      directoryTags(this.#engine, head.location, signal),
       current(this.#engine, head, signal),
     ])
     await this.#setTags(now, tags, signal)
   }
 
-  /** Give a table of the catalog the tags of the directory. `files`: the keys and contents of the files of tags. */
+  /** Give a table of the catalog the tags of the directory. */
   async #setTags(
     head: TableHead,
-    files: Awaited<ReturnType<LanceStore['tags']>>,
+    found: ReadonlyMap<string, LanceTag>,
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const engine = this.#engine
     const { id } = head
     const tags = new Map<string, number>()
-    for (const [key, bytes] of files) {
-      const tag = refName(key)
-      if (tag === null) continue
-      const { version, branch } = readLanceTag(bytes, key)
+    for (const [tag, { version, branch }] of found) {
       if (branch === null && hasNumber(head.live, version)) tags.set(tag, version)
       else if (branch !== null)
         this.#warn(

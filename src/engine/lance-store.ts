@@ -81,20 +81,6 @@ export class LanceStore extends MemoryStore {
     return null
   }
 
-  /** Return the names and contents of the tags of a table. */
-  async tags(
-    folder: string,
-    signal?: AbortSignal,
-  ): Promise<readonly (readonly [key: string, bytes: Uint8Array])[]> {
-    const keys: string[] = []
-    for await (const { key } of this.list(`${folder}/_refs/tags/`, undefined, signal)) keys.push(key)
-    const contents = await inParallel(keys, requestsAtOnce, key => this.get(key, signal))
-    return keys.flatMap((key, i) => {
-      const bytes = contents[i]
-      return bytes == null ? [] : [[key, bytes] as const]
-    })
-  }
-
   async #hasManifests(folder: string, signal: AbortSignal | undefined): Promise<boolean> {
     for await (const { key } of this.list(`${folder}/_versions/`, undefined, signal))
       if (key.endsWith('.manifest')) return true

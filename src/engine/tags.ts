@@ -1,6 +1,6 @@
 /** Handlers of the operations on tags. */
 import { sortedNames } from '../catalog/listing.js'
-import { findTable, tagOf } from '../catalog/lookup.js'
+import { findTable } from '../catalog/lookup.js'
 import type { TagOp } from '../catalog/ops.js'
 import type { TableHead } from '../catalog/state.js'
 import { decideCreateTag, decideDeleteTag, decideUpdateTag } from '../catalog/tags.js'
@@ -9,6 +9,7 @@ import { paginate, tagNames } from '../protocol/page.js'
 import { commit } from '../root/commit.js'
 import type { Engine } from '../root/engine.js'
 import { recordOf } from '../root/open-table.js'
+import { directoryTags, versionOfTag } from './lance-tags.js'
 
 export const listTableTags: Handler<Engine, 'listTableTags'> = async (engine, request, options) => {
   const head = findTable(await engine.root.refresh(options.signal), request.id, options.table)
@@ -25,12 +26,26 @@ export const listTableTags: Handler<Engine, 'listTableTags'> = async (engine, re
     const record = head.kind === 'sheaf' ? null : await recordOf(engine, head, version, options.signal)
     tags.push([name, { version, manifestSize: record?.manifest?.size ?? 0 }])
   }
-  return { tags: Object.fromEntries(tags), ...next }
+  const shown = request.page_token === undefined && head.kind === 'lance'
+  const inFolder = shown ? await folderTags(engine, head, options.signal) : null
+  return { tags: Object.fromEntries(tags), ...(inFolder !== null && { directory_tags: inFolder }), ...next }
+}
+
+/** Return the tags in the folder of a Lance table that differ from those of the log. Null if there are none. */
+async function folderTags(
+  engine: Engine,
+  head: TableHead,
+  signal: AbortSignal | undefined,
+): Promise<NonNullable<Reply<'listTableTags'>['directory_tags']> | null> {
+  const tags = [...(await directoryTags(engine, head.location, signal))]
+    .filter(([name, { version, branch }]) => branch !== null || head.tags.get(name) !== version)
+    .map(([name, { version, branch }]) => [name, { version, ...(branch !== null && { branch }) }] as const)
+  return tags.length === 0 ? null : Object.fromEntries(tags)
 }
 
 export const getTableTagVersion: Handler<Engine, 'getTableTagVersion'> = async (engine, request, options) => {
   const head = findTable(await engine.root.refresh(options.signal), request.id, options.table)
-  return { version: tagOf(head, request.tag) }
+  return { version: await versionOfTag(engine, head, request.tag, options.signal) }
 }
 
 export const createTableTag: Handler<Engine, 'createTableTag'> = (engine, request, options) => {

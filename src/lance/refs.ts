@@ -2,7 +2,7 @@
 import { invalidInput } from '../errors.js'
 
 /** A tag of a Lance table. `branch`: the branch with the version; null for the main branch. */
-interface LanceTag {
+export interface LanceTag {
   readonly version: number
   readonly branch: string | null
 }

@@ -246,6 +246,16 @@ export const listTagsReply = object({
     ),
     'Tags by name.',
   ),
+  directory_tags: optional(
+    record(
+      object({
+        version: required(version, 'Version to which the tag points.'),
+        branch: optional(string(), 'Branch of LanceDB with the version; absent: the main branch.'),
+      }),
+      Number.POSITIVE_INFINITY,
+    ),
+    'Tags that LanceDB keeps in the folder of a Lance table, and that the log does not have. On the first page.',
+  ),
   ...nextPage,
 })
 

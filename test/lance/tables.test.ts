@@ -1,5 +1,5 @@
 /** Tables that LanceDB 0.39.0 wrote: 40 rows, a deletion, 10 more rows, an update, a new column, another name. */
-import { cpSync, rmSync } from 'node:fs'
+import { cpSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, test, vi } from 'vitest'
@@ -96,6 +96,55 @@ describe.each(['plain', 'stable'])('the table %s', name => {
     await expect(table.delete('true')).rejects.toMatchObject({ status: 406 })
     await ns.close()
   })
+})
+
+test('in a root, the tags of the log count, and the tags in the folder are listed beside them', async () => {
+  const folder = freshFolder()
+  const ns = await connect(folder)
+  cpSync(join(golden, 'plain.lance'), join(folder, 'pets'), { recursive: true })
+  const branchTag = JSON.stringify({ branch: 'trial', version: 2, manifestSize: 1 })
+  writeFileSync(join(folder, 'pets/_refs/tags/tried.json'), branchTag)
+  await ns.operations.registerTable({ id: ['pets'], location: 'pets' })
+  const table = await ns.openTable('pets')
+  await table.tags.create('mine', 3)
+  const listed = () => ns.operations.listTableTags({ id: ['pets'] })
+  expect(await listed()).toMatchObject({
+    tags: { mine: { version: 3 } },
+    directory_tags: { first: { version: 1 }, tried: { version: 2, branch: 'trial' } },
+  })
+  expect([...(await table.tags.list()).keys()]).toEqual(['mine'])
+  expect(await failure(table.checkout('first'))).toMatchObject({
+    code: ErrorCode.TagNotFound,
+    message:
+      'the tag "first" of table "pets" is only in the folder of the table, where LanceDB keeps it, and not in the log of the root',
+    hint: 'read version 1, or create the tag in the root for this version',
+  })
+  expect(await failure(ns.operations.describeTable({ id: ['pets'], tag: 'tried' }))).toMatchObject({
+    code: ErrorCode.TagNotFound,
+    message: expect.stringContaining('on the branch "trial"'),
+  })
+  expect(await failure(table.checkout('none'))).toMatchObject({ message: 'table "pets" has no tag "none"' })
+  await table.tags.create('first', 1)
+  expect(await (await table.checkout('first')).countRows()).toBe(40)
+  expect((await listed()).directory_tags).toEqual({ tried: { version: 2, branch: 'trial' } })
+  await ns.close()
+})
+
+test('a connection reports a tag of a branch, and an error names the branch', async () => {
+  const folder = freshFolder()
+  cpSync(golden, folder, { recursive: true })
+  const branchTag = JSON.stringify({ branch: 'trial', version: 2, manifestSize: 1 })
+  writeFileSync(join(folder, 'plain.lance/_refs/tags/tried.json'), branchTag)
+  const warnings: string[] = []
+  const ns = await connect(address(folder), { onWarning: message => warnings.push(message) })
+  expect(warnings).toEqual(['tag "tried" of table "plain" is left out'])
+  const table = await ns.openTable('plain')
+  expect([...(await table.tags.list()).keys()]).toEqual(['first'])
+  expect(await failure(table.checkout('tried'))).toMatchObject({
+    code: ErrorCode.TagNotFound,
+    message: expect.stringContaining('on the branch "trial", which Sheaf does not read'),
+  })
+  await ns.close()
 })
 
 test('options that have no meaning for a directory of LanceDB are refused', async () => {

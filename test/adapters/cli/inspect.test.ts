@@ -1,10 +1,14 @@
 /** What `inspect` finds and how it tells of it; test/adapters/cli/main.test.ts runs the program. */
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { describeTable, detailTable } from '../../../adapters/cli/inspect-table.js'
 import { describeDetails, describeRest, describeTree } from '../../../adapters/cli/inspect-text.js'
 import { ErrorCode, SheafError } from '../../../src/errors.js'
 import { connect, type Namespace, schema } from '../../../src/index.js'
+import { temporaryRoots } from '../../support/roots.js'
 
+const freshFolder = temporaryRoots()
 const { signal } = new AbortController()
 
 /** Without what is another every time. */
@@ -13,6 +17,24 @@ function timeless(text: string): string {
 }
 
 describe('a table', () => {
+  test('of LanceDB is printed with the tags in its folder', async () => {
+    const golden = join(import.meta.dirname, '../../golden/lance-tables/plain.lance')
+    const folder = freshFolder()
+    cpSync(golden, join(folder, 'pets'), { recursive: true })
+    await using ns = await connect(folder)
+    await ns.operations.registerTable({ id: ['pets'], location: 'pets' })
+    await (await ns.openTable('pets')).tags.create('mine', 3)
+    const facts = await describeTable(ns, ['pets'], signal)
+    expect(facts.tags).toEqual([
+      { name: 'mine', version: 3 },
+      { name: 'first', version: 1, directory: true },
+    ])
+    expect(describeTree(facts).split('\n').slice(1)).toEqual([
+      '  tag mine = v3',
+      '  tag first = v1 (in LanceDB only)',
+    ])
+  })
+
   test('is printed with its indexes, tags, columns, fragments and versions', async () => {
     await using ns = await connect('memory://')
     const table = await ns.createTable(
