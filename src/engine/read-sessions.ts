@@ -15,7 +15,7 @@ import { describedBatch, describedSchema } from '../arrow/blob.js'
 import type { Batch } from '../arrow/column.js'
 import { batchBytes } from '../arrow/layout.js'
 import { schemaToJson } from '../arrow/schema-json.js'
-import { checkRows, findTable, tableNamed, tagOf, versionOf } from '../catalog/lookup.js'
+import { checkRows, findTable, tableNamed, versionOf } from '../catalog/lookup.js'
 import type { CatalogState } from '../catalog/state.js'
 import { ReadRows } from '../client/arrow-rows.js'
 import { isOfGroups } from '../client/selection.js'
@@ -33,9 +33,11 @@ import type { Plan } from '../query/plan.js'
 import { planQuery } from '../query/plan-query.js'
 import { planSlices, type Slice } from '../query/slices.js'
 import type { Engine } from '../root/engine.js'
-import { locationOf, readerOf } from '../root/open-table.js'
+import { lanceReaderOf, locationOf, readerOf } from '../root/open-table.js'
 import type { TableReader } from '../table/table-reader.js'
 import { answered } from './answered.js'
+import { versionOfTag } from './lance-tags.js'
+import { readable } from './lance-versions.js'
 import { isUnitToken } from './unit-token.js'
 
 const importUnitAnswer = lazyImport(() => import('./unit-answer.js'))
@@ -59,6 +61,8 @@ interface Session {
   readonly id: readonly string[]
   readonly uuid: string
   readonly location: string
+  /** Whether a Lance engine wrote the rows. Absent: no. */
+  readonly lance?: true
   readonly version: number
   readonly query: SessionQuery
   /** The value of the current time for expressions. It is the same in all slices. */
@@ -90,7 +94,12 @@ export const createTableReadSession: Handler<Engine, 'createTableReadSession'> =
   }
   const session = clock.uuid()
   for (;;) {
-    await root.refresh(signal)
+    await readable(
+      engine,
+      findTable(await root.refresh(signal), request.id, options.table),
+      signal,
+      request.version,
+    )
     // Read the state and the slot together, because a commit may change them during an `await`.
     const { state, head: slot } = root
     const beginNow = () => begin(engine, request, { state, slot, session }, options)
@@ -123,13 +132,17 @@ async function begin(
 ): Promise<Reply<'createTableReadSession'>> {
   const { id, filter, parameters, columns, with_row_id, slices: maxSlices, files } = request
   const head = findTable(state, id, table)
-  checkRows(head)
+  const isLance = head.kind === 'lance'
+  if (!isLance) checkRows(head)
   if (await isOfGroups({ columns })) {
     throw invalidInput('a read session returns rows, but the request selects aggregates', {
       hint: 'use queryTable for aggregates, or compute them from the rows of the session',
     })
   }
-  const version = versionOf(head, request.tag === undefined ? request.version : tagOf(head, request.tag))
+  const version = versionOf(
+    head,
+    request.tag === undefined ? request.version : await versionOfTag(engine, head, request.tag, signal),
+  )
   const query: SessionQuery = {
     ...(filter !== undefined && { filter }),
     ...(parameters !== undefined && { parameters }),
@@ -137,9 +150,20 @@ async function begin(
     ...(with_row_id !== undefined && { with_row_id }),
   }
   const { uuid, location } = head
-  const content: Session = { session, slot, id, uuid, location, version, query, now: engine.clock.now() }
+  const now = engine.clock.now()
+  const content: Session = {
+    session,
+    slot,
+    id,
+    uuid,
+    location,
+    ...(isLance && { lance: true }),
+    version,
+    query,
+    now,
+  }
   const pacer = new Pacer(signal)
-  const { reader } = await readerOf(engine, head, version, signal)
+  const reader = await sessionReader(engine, content, signal)
   const plan = await planSession(engine, content, reader)
   const seal = await engine.retained.tokens.sealing()
   const ranges = await planSlices(plan, reader, maxSlices ?? null, slicesMax, pacer)
@@ -219,7 +243,7 @@ export const readTableSlice: Handler<Engine, 'readTableSlice'> = async (engine, 
   const from = after === undefined ? slice.from : positionIn(slice, after)
   return whilePinned(engine, slice, options, async () => {
     const { signal, dialect, streamAfter = Number.POSITIVE_INFINITY } = options
-    const { reader } = await readerOf(engine, slice, slice.version, signal)
+    const reader = await sessionReader(engine, slice, signal)
     const plan = { ...(await planSession(engine, slice, reader)), from, until: slice.to }
     const scan = withDescriptors(beginSlice(plan, reader, new Pacer(signal), engine.clock), dialect)
     const { schema } = scan
@@ -358,6 +382,16 @@ const lossCodes: ReadonlySet<number> = new Set([
 
 function isLoss(error: unknown): boolean {
   return error instanceof SheafError && lossCodes.has(error.code)
+}
+
+/** Return the reader of the version of a session. */
+async function sessionReader(
+  engine: Engine,
+  session: Session,
+  signal: AbortSignal | undefined,
+): Promise<TableReader> {
+  const open = session.lance === true ? lanceReaderOf : readerOf
+  return (await open(engine, session, session.version, signal)).reader
 }
 
 async function planSession(engine: Engine, { query, now }: Session, reader: TableReader): Promise<Plan> {

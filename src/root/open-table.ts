@@ -45,21 +45,21 @@ export async function openVersion(
   version: number,
   signal?: AbortSignal,
 ): Promise<OpenTable> {
-  if (head.kind === 'lance') return openLanceVersion(engine, head, version, signal)
+  if (head.kind === 'lance') return { head, version, ...(await lanceReaderOf(engine, head, version, signal)) }
   return { head, version, ...(await readerOf(engine, head, version, signal)) }
 }
 
-/** Open a version whose rows a Lance engine wrote. */
-async function openLanceVersion(
+/** Return the manifest and the reader of a version whose rows a Lance engine wrote. */
+export async function lanceReaderOf(
   engine: Engine,
-  head: TableHead,
+  table: Pick<TableHead, 'uuid' | 'id' | 'location'>,
   version: number,
-  signal: AbortSignal | undefined,
-): Promise<OpenTable> {
-  const { manifest } = await recordOf(engine, head, version, signal)
-  assert(manifest !== undefined, `version ${version} of table ${idText(head.id)} has no manifest`)
-  const layout = await engine.versions.lanceLayouts.at(head, version, manifest.path, signal)
-  return { head, version, layout, reader: readerFor(engine.source, head.location, layout) }
+  signal?: AbortSignal,
+): Promise<Pick<OpenTable, 'layout' | 'reader'>> {
+  const { manifest } = await recordOf(engine, table, version, signal)
+  assert(manifest !== undefined, `version ${version} of table ${idText(table.id)} has no manifest`)
+  const layout = await engine.versions.lanceLayouts.at(table, version, manifest.path, signal)
+  return { layout, reader: readerFor(engine.source, table.location, layout) }
 }
 
 /**
@@ -130,7 +130,7 @@ const readers = new WeakMap<Layout, TableReader>()
 /** Return the record of a version that exists in the catalog state from which `head` comes. */
 export async function recordOf(
   engine: Engine,
-  head: TableHead,
+  head: Pick<TableHead, 'uuid' | 'id'>,
   version: number,
   signal?: AbortSignal,
 ): Promise<VersionRecord> {
