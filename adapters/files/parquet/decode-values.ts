@@ -6,8 +6,8 @@ import { isUtf8 } from 'node:buffer'
 import type { Column, Values } from '../../../src/arrow/column.js'
 import { nullColumn } from '../../../src/arrow/fill.js'
 import { asBytes, cellBytes, viewCells } from '../../../src/arrow/layout.js'
-import type { DataType } from '../../../src/arrow/types.js'
-import { unsupported } from '../../../src/errors.js'
+import type { DataType, TimeUnit } from '../../../src/arrow/types.js'
+import { invalidInput, type SheafError, unsupported } from '../../../src/errors.js'
 import { decodeDelta } from './delta.js'
 import { brokenParquet } from './fault.js'
 import type { PagePart } from './hybrid.js'
@@ -253,7 +253,7 @@ function fixedColumn(plan: LeafPlan, cells: Uint8Array, count: number, part: Pag
       if (leaf.width === 12) return column(value, count, intervalCells(cells, count))
       break
     case 'timestamp':
-      if (leaf.physical === 'int96') return column(value, count, nanoseconds(cells, count, part))
+      if (leaf.physical === 'int96') return column(value, count, julianTimes(value.unit, cells, count, part))
       break
     case 'int':
       if (value.bits < 32) return column(value, count, narrowInts(value, cells, count, part))
@@ -332,15 +332,29 @@ function intervalCells(cells: Uint8Array, count: number): Uint8Array {
 /** The Julian day of 1970-01-01. */
 const epochDay = 2_440_588n
 
-/** Convert timestamps of 12 bytes, a Julian day and nanoseconds of the day, to nanoseconds since 1970. */
-function nanoseconds(cells: Uint8Array, count: number, part: PagePart): BigInt64Array {
+const nanosPer = { s: 1_000_000_000n, ms: 1_000_000n, us: 1000n, ns: 1n } as const
+
+/** Convert timestamps of 12 bytes, a Julian day and nanoseconds of the day, to a unit since 1970. */
+function julianTimes(unit: TimeUnit, cells: Uint8Array, count: number, part: PagePart): BigInt64Array {
   const out = new BigInt64Array(count)
   const view = new DataView(cells.buffer, cells.byteOffset, cells.byteLength)
+  const perUnit = nanosPer[unit]
   for (let i = 0; i < count; i++) {
-    const day = BigInt(view.getInt32(i * 12 + 8, true))
-    const value = (day - epochDay) * 86_400_000_000_000n + view.getBigInt64(i * 12, true)
+    const day = BigInt(view.getInt32(i * 12 + 8, true)) - epochDay
+    const nanos = day * 86_400_000_000_000n + view.getBigInt64(i * 12, true)
+    const value = nanos / perUnit
     out[i] = value
-    if (out[i] !== value) throw brokenParquet('a timestamp is outside the years 1677 to 2262', part.at)
+    if (value * perUnit !== nanos) throw unfitTime(`has parts of a ${unit}`, unit, part)
+    if (out[i] !== value) throw unfitTime('is too large', unit, part)
   }
   return out
+}
+
+function unfitTime(what: string, unit: TimeUnit, { at }: PagePart): SheafError {
+  return invalidInput(
+    `a timestamp (INT96) of a Parquet file ${what} for a timestamp in ${unit} (byte ${at})`,
+    {
+      hint: `give the column another unit with the option schema: 'timestamp(${unit === 'ns' ? 'us' : 'ns'})'`,
+    },
+  )
 }

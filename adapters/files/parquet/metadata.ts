@@ -101,15 +101,29 @@ export function readMetadata(bytes: Uint8Array, at: number): FileMetadata {
   const root = readNode(elements, cursor, leaves, null)
   if (cursor.next !== elements.length) throw file.fault('its schema has more elements than its tree')
   if (root.leaf !== -1) throw file.fault('the root of its schema is not a group')
-  const groups = file.structs(4).map(group => readGroup(group, leaves, at))
-  const rows = file.neededCount(3)
-  if (groups.reduce((sum, group) => sum + group.rows, 0) !== rows) {
-    throw file.fault(`its row groups do not have the ${rows} rows of the file`)
+  const slack = slackOf(file.text(6) ?? '')
+  const groups = file.structs(4).map(group => readGroup(group, leaves, { end: at, slack }))
+  const rows = groups.reduce((sum, group) => sum + group.rows, 0)
+  const recorded = file.neededCount(3)
+  // parquet-rs 0.3 recorded 0 rows.
+  if (recorded !== 0 && recorded !== rows) {
+    throw file.fault(`its row groups do not have the ${recorded} rows of the file`)
   }
   const pairs = new Map<string, string>()
   for (const pair of file.structs(5)) pairs.set(pair.text(1) ?? '', pair.text(2) ?? '')
   const orders = file.structs(7)
   return { rows, root, leaves, groups, pairs, isOrdered: leaves.map((_, i) => orders[i]?.has(1) ?? false) }
+}
+
+/**
+ * Return the bytes that may follow a column beyond its recorded length. parquet-mr before 1.2.9 did not count the header of
+ * the dictionary page (PARQUET-816). `writer`: the name that the writer recorded.
+ */
+function slackOf(writer: string): number {
+  const match = /^parquet-mr(?: version (\d+)\.(\d+)\.(\d+))?/.exec(writer)
+  if (match === null) return 0
+  const [major, minor, patch] = match.slice(1).map(digits => Number(digits ?? 0))
+  return major! * 1e6 + minor! * 1e3 + patch! < 1_002_009 ? 100 : 0
 }
 
 /** Maximum depth of the schema. Each nested type of Arrow has up to two levels. */
@@ -232,7 +246,13 @@ function readConverted(element: ThriftStruct): Annotation {
   }
 }
 
-function readGroup(group: ThriftStruct, leaves: readonly SchemaNode[], end: number): RowGroup {
+/** Where the data of a file ends, and the bytes that may follow a column beyond its recorded length. */
+interface DataEnd {
+  readonly end: number
+  readonly slack: number
+}
+
+function readGroup(group: ThriftStruct, leaves: readonly SchemaNode[], end: DataEnd): RowGroup {
   const chunks = group.structs(1)
   if (chunks.length !== leaves.length) {
     throw group.fault(`a row group has ${chunks.length} columns, but the schema has ${leaves.length}`)
@@ -245,7 +265,7 @@ function readGroup(group: ThriftStruct, leaves: readonly SchemaNode[], end: numb
   }
 }
 
-function readChunk(chunk: ThriftStruct, leaf: SchemaNode, end: number): ColumnChunk {
+function readChunk(chunk: ThriftStruct, leaf: SchemaNode, { end, slack }: DataEnd): ColumnChunk {
   if (chunk.has(8) || chunk.has(9)) throw unsupported('Sheaf does not read encrypted Parquet files')
   if (chunk.has(1)) throw unsupported('Sheaf does not read Parquet files whose columns are in other files')
   const data = chunk.struct(3)
@@ -256,11 +276,16 @@ function readChunk(chunk: ThriftStruct, leaf: SchemaNode, end: number): ColumnCh
   const dictionary = data.count(11) ?? 0
   const offset = dictionary > 0 ? Math.min(first, dictionary) : first
   const length = data.neededCount(7)
-  const range = within({ offset, length }, end, data)
+  const values = data.neededCount(5)
+  // Some writers record the offset 0 for a column without values.
+  const range =
+    values === 0
+      ? { offset: 4, length: 0 }
+      : within({ offset, length: Math.max(length, Math.min(length + slack, end - offset)) }, end, data)
   const statistics = data.struct(12)
   return {
     codec: data.neededCount(4),
-    values: data.neededCount(5),
+    values,
     range,
     statistics: statistics === null ? null : readStatistics(statistics),
     offsetIndex: indexRange(chunk, 4, end),

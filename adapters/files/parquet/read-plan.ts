@@ -340,6 +340,7 @@ function readAs(
       return as(equalTypes(stored, hint))
     case 'timestamp':
       if (stored.kind !== 'timestamp' || (stored.timezone === null) !== (hint.timezone === null)) return null
+      if (node.physical === 'int96') return as(true)
       if (hint.unit === 's') return as(stored.unit === 'ms', 1000n)
       return as(stored.unit === hint.unit)
     case 'decimal':

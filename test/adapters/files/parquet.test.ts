@@ -15,13 +15,15 @@ import {
   writeParquet,
 } from '../../../adapters/files/public.js'
 import type { Batch } from '../../../src/arrow/column.js'
+import { decodeIpc } from '../../../src/arrow/decode-ipc.js'
 import { fromForeignArrow } from '../../../src/arrow/foreign.js'
 import { toArrowTable } from '../../../src/arrow/to-arrow.js'
 import type { DataType, Field, Schema } from '../../../src/arrow/types.js'
 import { writesZstd } from '../../../src/arrow/zstd.js'
 import { SheafError } from '../../../src/errors.js'
-import { connect, sql } from '../../../src/index.js'
+import { connect, schema, sql } from '../../../src/index.js'
 import { batches, contents } from '../../support/arrow-generators.js'
+import { damagedFiles, ReadTimes } from '../../support/damaged-files.js'
 import { failure } from '../../support/failure.js'
 import { temporaryRoots } from '../../support/roots.js'
 
@@ -400,24 +402,87 @@ describe('writeParquet', () => {
   })
 })
 
-describe('a damaged file', () => {
-  /** Read a file with a limit of time. Returns the error. */
-  async function outcome(bytes: Uint8Array, options: ReadParquetOptions): Promise<unknown> {
-    const started = performance.now()
-    const error = await readAll(bytes, options).then(
-      () => null,
-      (thrown: unknown) => thrown,
+/** Files that pyarrow 26 wrote, each with its rows as an Arrow file. */
+const golden = 'test/golden/parquet'
+
+describe('files of other writers', () => {
+  test.each(['dictionary', 'pages-v2', 'lz4', 'empty'])(
+    '%s.parquet has the values that its writer wrote',
+    async name => {
+      const expected = decodeIpc(new Uint8Array(readFileSync(`${golden}/${name}.arrow`)))
+      const found = await readAll(`${golden}/${name}.parquet`)
+      expect(found[0]!.schema.fields.map(({ name }) => name)).toEqual(
+        expected.schema.fields.map(({ name }) => name),
+      )
+      const none = expected.schema.fields.map(() => [])
+      expect(joined(found)).toEqual(name === 'empty' ? none : joined(expected.batches))
+    },
+  )
+
+  test('timestamps of INT96 that nanoseconds cannot hold are read in microseconds', async () => {
+    const error = await failure(readAll(`${golden}/int96.parquet`))
+    expect(error).toMatchObject({ name: 'InvalidInput', hint: expect.stringContaining('timestamp(us)') })
+    const found = await readAll(`${golden}/int96.parquet`, { schema: schema({ at: 'timestamp(us)' }) })
+    const expected = decodeIpc(new Uint8Array(readFileSync(`${golden}/int96.arrow`)))
+    expect(joined(found)).toEqual(joined(expected.batches))
+    const tooCoarse = await failure(
+      readAll(`${golden}/int96.parquet`, { schema: schema({ at: 'timestamp(ms)' }) }),
     )
-    expect(performance.now() - started).toBeLessThan(20_000)
-    return error
+    expect(tooCoarse).toMatchObject({ name: 'InvalidInput', hint: expect.stringContaining('timestamp(ns)') })
+  })
+
+  /** Change bytes of a file. `find`: the bytes before the change, which occur once from the end. */
+  function patched(bytes: Uint8Array, find: Buffer, to: Buffer): Uint8Array {
+    const copy = Buffer.from(bytes)
+    const at = copy.lastIndexOf(find)
+    expect(at).toBeGreaterThan(0)
+    to.copy(copy, at)
+    return copy
   }
 
-  test('is refused with a typed error, or read', async () => {
-    const corpus = await Promise.all(
+  test('a file that records 0 rows has the rows of its row groups, as parquet-rs 0.3 wrote files', async () => {
+    const bytes = await bytesOf([{ id: 1 }, { id: 2 }])
+    // The number of rows (2, in zigzag 4) and the list of one row group.
+    const found = await readAll(patched(bytes, Buffer.of(0x16, 4, 0x19, 0x1c), Buffer.of(0x16, 0)))
+    expect(joined(found)).toEqual([[1, 2]])
+    const wrong = patched(bytes, Buffer.of(0x16, 4, 0x19, 0x1c), Buffer.of(0x16, 6))
+    expect(await failure(readAll(wrong))).toMatchObject({ name: 'InvalidInput' })
+  })
+
+  test('columns of parquet-mr before 1.2.9 may be longer than the recorded length', async () => {
+    const bytes = await bytesOf([{ id: 1 }, { id: 2 }], { compression: 'none' })
+    // The length of the column, uncompressed and compressed, and the position of its first page (4, in zigzag 8).
+    const position = Buffer.of(0x26, 8)
+    const chunk = Buffer.from(bytes)
+    const at = chunk.indexOf(position, chunk.indexOf(position) + 1) - 4
+    const sizes = chunk.subarray(at, at + 6)
+    const short = patched(bytes, sizes, Buffer.of(0x16, sizes[1]!, 0x16, sizes[1]! - 20))
+    expect(await failure(readAll(short))).toMatchObject({ name: 'InvalidInput' })
+    // Replace the name of the writer, and correct the length of the metadata.
+    const name = Buffer.from(short).lastIndexOf('\x05Sheaf')
+    const [before, after] = [short.subarray(0, name), short.subarray(name + 6)]
+    const old = Buffer.concat([before, Buffer.from('\x0aparquet-mr'), after])
+    old.writeUInt32LE(old.readUInt32LE(old.length - 8) + 5, old.length - 8)
+    expect(joined(await readAll(old))).toEqual([[1, 2]])
+  })
+})
+
+describe('a damaged file', () => {
+  const timeout = 60_000 + 30 * damagedFiles
+  test('is refused with a typed error, or read, within a second', { timeout }, async () => {
+    const written = await Promise.all(
       (['none', 'snappy', 'gzip', 'brotli'] as const).map(compression =>
         bytesOf(documents.slice(0, 60), { schema: documentSchema, rowGroupRows: 25, compression }),
       ),
     )
+    // Pages of other writers have more encodings, and no checksums.
+    const corpus = [
+      ...written,
+      ...['dictionary', 'pages-v2', 'lz4', 'int96'].map(
+        name => new Uint8Array(readFileSync(`${golden}/${name}.parquet`)),
+      ),
+    ]
+    const times = new ReadTimes()
     const edit = fc.record({
       at: fc.double({ min: 0, max: 1, noNaN: true }),
       byte: fc.nat(255),
@@ -436,11 +501,18 @@ describe('a damaged file', () => {
             const place = fromEnd ? bytes.length - 1 - Math.floor(at * 3500) : Math.floor(at * bytes.length)
             if (place >= 0) bytes[place] = byte
           }
-          const error = await outcome(bytes, hasFilter ? { where: 'id > 30' } : {})
+          const options = hasFilter ? { where: 'id > 30' } : {}
+          const error = await times.measure('a damaged Parquet file', () =>
+            readAll(bytes, options).then(
+              () => null,
+              (thrown: unknown) => thrown,
+            ),
+          )
           if (error !== null) expect(error).toBeInstanceOf(SheafError)
         },
       ),
-      { numRuns: Number(process.env.PARQUET_FUZZ_RUNS ?? 2000), seed: 20_261_129 },
+      { numRuns: damagedFiles },
     )
+    times.print('Parquet')
   })
 })
