@@ -148,6 +148,13 @@ const recallTests = ['test/indexes/vector/recall.test.ts', 'test/indexes/vector/
 /** Tests of a server with malformed requests and with high load. Their duration is a parameter. */
 const serverTests = ['test/adapters/http/fuzz.test.ts', 'test/adapters/http/load.test.ts']
 
+/** Tests that read random damaged files of other programs. The number of files is a parameter. */
+const damagedFileTests = [
+  'test/lance/fuzz.test.ts',
+  'test/adapters/files/parquet.test.ts',
+  'test/adapters/files/read-hnswlib.test.ts',
+]
+
 /** The model of the commit protocol with tails. It always explores the same states. */
 const tailModel = {
   explore: join('dist', 'test', 'commit', 'tails', 'explore.js'),
@@ -155,7 +162,8 @@ const tailModel = {
 }
 
 /**
- * Explore the model of the commit protocol, and run the recall tests and the server tests, once. Then run all property
+ * Explore the model of the commit protocol, and run the recall tests, the server tests, and the tests with damaged files,
+ * once. Then run all property
  * tests again and again, each time with the next seed, until the time is over: `-- --seconds 600 --seed 1`.
  */
 function testLong(options) {
@@ -172,6 +180,9 @@ function testLong(options) {
   run(process.execPath, [entryOf('vitest'), 'run', ...serverTests])
   delete process.env.SHEAF_FUZZ
   delete process.env.SHEAF_LOAD_SECONDS
+  process.env.SHEAF_DAMAGED_FILES = '100000'
+  run(process.execPath, [entryOf('vitest'), 'run', '-t', 'damaged|truncated', ...damagedFileTests])
+  delete process.env.SHEAF_DAMAGED_FILES
   const end = Date.now() + seconds * 1000
   for (let seed = option('--seed', 1); Date.now() < end; seed++) {
     console.log(`seed ${seed}`)
