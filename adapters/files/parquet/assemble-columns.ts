@@ -108,14 +108,32 @@ function listColumn(plan: ListPlan, leaves: Leaves): Column {
   return listOf(plan, rows, offsets, leaves)
 }
 
+/** Return the first entry from `from` on at which a list begins, or the number of entries. */
+function listStart(plan: ListPlan, repetition: Uint8Array, from: number): number {
+  let at = from
+  if (plan.repeated === 0) {
+    at = repetition.indexOf(0, from)
+    return at === -1 ? repetition.length : at
+  }
+  while (at < repetition.length && repetition[at]! > plan.repeated) at++
+  return at
+}
+
 /** Assemble innermost lists without nulls. No list is empty, so each entry is an element. */
 function filledLists(plan: ListPlan, repetition: Uint8Array, leaves: Leaves): Column {
   const entries = repetition.length
+  let starts = new Int32Array(1024)
   let length = 0
-  for (let i = 0; i < entries; i++) if (repetition[i]! <= plan.repeated) length++
-  const offsets = new Int32Array(length + 1)
-  for (let i = 0, row = 0; row < length; i++) if (repetition[i]! <= plan.repeated) offsets[row++] = i
-  offsets[length] = entries
+  for (let at = listStart(plan, repetition, 0); at < entries; at = listStart(plan, repetition, at + 1)) {
+    if (length + 1 === starts.length) {
+      const longer = new Int32Array(2 * length + 2)
+      longer.set(starts)
+      starts = longer
+    }
+    starts[length++] = at
+  }
+  starts[length] = entries
+  const offsets = starts.slice(0, length + 1)
   return listOf(plan, { length, validity: null, nullCount: 0 }, offsets, leaves)
 }
 

@@ -31,6 +31,9 @@ export class HybridReader {
   #value = 0
   /** Number of the next value of a packed run. -1: the values of the run are equal. */
   #packed = -1
+  /** Bounds of the values of the last `read`. */
+  least = 0
+  greatest = 0
 
   constructor(part: PagePart, width: number) {
     this.#part = part
@@ -42,14 +45,29 @@ export class HybridReader {
 
   /** Decode the next `out.length` values. Throws InvalidInput if there are fewer. */
   read(out: Uint8Array | Uint32Array): void {
+    let least = Infinity
+    let greatest = 0
     for (let done = 0; done < out.length; ) {
       if (this.#left === 0) this.#begin()
       const count = Math.min(this.#left, out.length - done)
-      if (this.#packed === -1) out.fill(this.#value, done, done + count)
-      else this.#unpack(out.subarray(done, done + count))
+      if (this.#packed === -1) {
+        out.fill(this.#value, done, done + count)
+        least = Math.min(least, this.#value)
+        greatest = Math.max(greatest, this.#value)
+      } else {
+        const unpacked = out.subarray(done, done + count)
+        this.#unpack(unpacked)
+        for (let i = 0; i < count; i++) {
+          const value = unpacked[i]!
+          if (value < least) least = value
+          if (value > greatest) greatest = value
+        }
+      }
       this.#pass(count)
       done += count
     }
+    this.least = least
+    this.greatest = greatest
   }
 
   /** Pass over the next `total` values. Returns how many of them are `wanted`. */
@@ -138,6 +156,10 @@ function unpackBits(
     }
     return
   }
+  if (width === 1) {
+    unpackSingle(bytes, start, shift, out)
+    return
+  }
   const mask = 2 ** width - 1
   let position = start
   let bits = 0
@@ -157,6 +179,21 @@ function unpackBits(
   }
 }
 
+/** Unpack values of one bit, as `unpackBits`. */
+function unpackSingle(bytes: Uint8Array, start: number, shift: number, out: Uint8Array | Uint32Array): void {
+  const { length } = out
+  let i = 0
+  for (let bit = shift; bit < 8 && shift > 0 && i < length; bit++) out[i++] = (bytes[start]! >>> bit) & 1
+  for (let position = shift > 0 ? start + 1 : start; i < length; position++) {
+    const bits = bytes[position]!
+    const end = Math.min(length, i + 8)
+    if (bits === 0 || bits === 255) {
+      const value = bits & 1
+      while (i < end) out[i++] = value
+    } else for (let bit = 0; i < end; bit++) out[i++] = (bits >>> bit) & 1
+  }
+}
+
 /**
  * Decode the next `count` levels, of which `max` is the greatest. Null: all of them are `max`. Throws InvalidInput if a
  * level is greater than `max`.
@@ -164,16 +201,10 @@ function unpackBits(
 export function readLevels(reader: HybridReader, max: number, count: number, at: number): Uint8Array | null {
   const levels = new Uint8Array(count)
   reader.read(levels)
-  let least = max
-  let greatest = max
-  for (let i = 0; i < count; i++) {
-    const level = levels[i]!
-    if (level < least) least = level
-    else if (level > greatest) greatest = level
-  }
+  const { least, greatest } = reader
   if (greatest > max)
     throw brokenParquet(`a page has the level ${greatest}, but at most ${max} is allowed`, at)
-  return least === max ? null : levels
+  return least >= max ? null : levels
 }
 
 /** Encode values of `width` bits as runs of equal values and packed groups of 8. */

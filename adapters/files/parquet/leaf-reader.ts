@@ -154,9 +154,11 @@ export class LeafReader {
         to = Math.min(block.entries, from + left)
         left -= to - from
       } else {
+        // Each level 0 begins a row.
         for (; to < block.entries; to++) {
-          if (repetition === null || repetition[to] !== 0) continue
-          if (left === 0) break
+          to = repetition === null ? -1 : repetition.indexOf(0, to)
+          if (to === -1) to = block.entries
+          if (to === block.entries || left === 0) break
           left--
         }
       }
@@ -288,6 +290,8 @@ export class LeafReader {
     const entries = pieces.reduce((sum, { from, to }) => sum + to - from, 0)
     const levels = (of: 'repetition' | 'definition', max: number): Uint8Array | null => {
       if (pieces.every(({ block }) => block[of] === null)) return null
+      const [piece] = pieces
+      if (pieces.length === 1) return piece!.block[of]!.subarray(piece!.from, piece!.to)
       const joined = new Uint8Array(entries)
       let at = 0
       for (const { block, from, to } of pieces) {

@@ -65,7 +65,7 @@ export class PageValues {
     this.#read = from + count
     const numbers = new Uint32Array(count)
     this.#numbers.read(numbers)
-    return isIndex ? this.#look(numbers) : boolColumn(this.#plan, numbers)
+    return isIndex ? this.#look(numbers, this.#numbers.greatest) : boolColumn(this.#plan, numbers)
   }
 
   #indexReader(): HybridReader {
@@ -84,11 +84,10 @@ export class PageValues {
     return new HybridReader({ bytes, from: from + 4, to: from + 4 + size, at }, 1)
   }
 
-  #look(indices: Uint32Array): Column {
+  /** `greatest`: the greatest index. */
+  #look(indices: Uint32Array, greatest: number): Column {
     const dictionary = this.#dictionary!
     const { length, offsets } = dictionary
-    let greatest = 0
-    for (let i = 0; i < indices.length; i++) if (indices[i]! > greatest) greatest = indices[i]!
     if (greatest >= length)
       throw brokenParquet(
         `a page has the dictionary index ${greatest}, but there are ${length} values`,

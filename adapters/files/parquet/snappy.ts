@@ -11,6 +11,9 @@ const stepBytes = 1 << 20
 /** Maximum bytes that are copied one by one. */
 const shortRun = 24
 
+/** Up to this number of bytes is copied in words of 4 bytes, if there is room for the surplus. */
+const wideBytes = 16
+
 /**
  * Decode bytes into `length` bytes. A step decodes about 1 MiB. Throws InvalidInput if the bytes are broken, or if their
  * result has another length. `at`: the byte of the file, for messages.
@@ -46,6 +49,8 @@ function readLength(bytes: Uint8Array, at: number): { announced: number; start: 
 /** Decode until about `stepBytes` are written. Returns false if the bytes are invalid. */
 function decodeSome(bytes: Uint8Array, out: Uint8Array, state: { read: number; write: number }): boolean {
   let { read, write } = state
+  const source = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const target = new DataView(out.buffer, out.byteOffset, out.byteLength)
   const pauseAt = write + stepBytes
   const end = bytes.length
   while (read < end && write < pauseAt) {
@@ -57,10 +62,18 @@ function decodeSome(bytes: Uint8Array, out: Uint8Array, state: { read: number; w
     if (kind === 0) {
       const extra = length > 60 ? length - 60 : 0
       if (read + extra > end) return false
-      if (extra > 0) length = 1
-      for (let i = 0; i < extra; i++) length += bytes[read++]! * 2 ** (8 * i)
+      if (extra > 0) length = 1 + integerAt(bytes, read, extra)
+      read += extra
       if (read + length > end || write + length > out.length) return false
-      if (length > shortRun) out.set(bytes.subarray(read, read + length), write)
+      if (length <= wideBytes && read + wideBytes <= end && write + wideBytes <= out.length) {
+        // The next elements overwrite the surplus.
+        target.setUint32(write, source.getUint32(read, true), true)
+        if (length > 4) target.setUint32(write + 4, source.getUint32(read + 4, true), true)
+        if (length > 8) {
+          target.setUint32(write + 8, source.getUint32(read + 8, true), true)
+          target.setUint32(write + 12, source.getUint32(read + 12, true), true)
+        }
+      } else if (length > shortRun) out.set(bytes.subarray(read, read + length), write)
       else for (let i = 0; i < length; i++) out[write + i] = bytes[read + i]!
       read += length
       write += length
@@ -71,12 +84,19 @@ function decodeSome(bytes: Uint8Array, out: Uint8Array, state: { read: number; w
     if (kind === 1) {
       length = ((tag >>> 2) & 7) + 4
       distance = ((tag >>> 5) << 8) | bytes[read]!
-    } else {
-      for (let i = 0; i < extra; i++) distance += bytes[read + i]! * 2 ** (8 * i)
-    }
+    } else if (kind === 2) distance = bytes[read]! | (bytes[read + 1]! << 8)
+    else distance = integerAt(bytes, read, 4)
     read += extra
     if (distance === 0 || distance > write || write + length > out.length) return false
-    if (length > shortRun && distance >= length)
+    if (length <= wideBytes && distance >= wideBytes && write + wideBytes <= out.length) {
+      const from = write - distance
+      target.setUint32(write, target.getUint32(from, true), true)
+      if (length > 4) target.setUint32(write + 4, target.getUint32(from + 4, true), true)
+      if (length > 8) {
+        target.setUint32(write + 8, target.getUint32(from + 8, true), true)
+        target.setUint32(write + 12, target.getUint32(from + 12, true), true)
+      }
+    } else if (length > shortRun && distance >= length)
       out.copyWithin(write, write - distance, write - distance + length)
     else for (let i = 0; i < length; i++) out[write + i] = out[write - distance + i]!
     write += length
@@ -84,6 +104,13 @@ function decodeSome(bytes: Uint8Array, out: Uint8Array, state: { read: number; w
   state.read = read
   state.write = write
   return true
+}
+
+/** Return an integer of 1 to 4 bytes. */
+function integerAt(bytes: Uint8Array, at: number, length: number): number {
+  let value = 0
+  for (let i = length - 1; i >= 0; i--) value = value * 256 + bytes[at + i]!
+  return value
 }
 
 /** Bytes that are encoded together. A match does not reach outside. */
