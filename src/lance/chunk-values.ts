@@ -6,6 +6,7 @@ import { expandRuns, inlineWidth } from './decode-block.js'
 import { decompress } from './decompress.js'
 import { type Encoding, newerEncoding } from './encoding.js'
 import { FsstDecoder } from './fsst.js'
+import { releaseScratch, takeScratch } from './scratch.js'
 import { blockValues, unpackBlock } from './unpack-bits.js'
 
 /** Collects the values of chunks. */
@@ -72,7 +73,7 @@ function only(buffers: readonly Uint8Array[]): Uint8Array {
 
 /** Bytes that grow by doubling. */
 class GrowingBytes {
-  bytes = new Uint8Array(4096)
+  bytes = takeScratch(4096)
   length = 0
 
   /** Make room for `more` bytes after the first `length`. */
@@ -80,14 +81,17 @@ class GrowingBytes {
     const needed = this.length + more
     if (needed <= this.bytes.length) return
     if (needed > 0x7fffffff) throw tooMuchText()
-    const bytes = new Uint8Array(Math.min(0x7fffffff, Math.max(needed, 2 * this.bytes.length)))
+    const bytes = takeScratch(Math.min(0x7fffffff, Math.max(needed, 2 * this.bytes.length)))
     bytes.set(this.bytes.subarray(0, this.length))
+    releaseScratch(this.bytes)
     this.bytes = bytes
   }
 
-  /** Return the bytes. They have no room for more than as many bytes again. */
+  /** Return a copy of the bytes. This object cannot be used any more. */
   finish(): Uint8Array {
-    return this.bytes.subarray(0, this.length)
+    const bytes = this.bytes.slice(0, this.length)
+    releaseScratch(this.bytes)
+    return bytes
   }
 }
 
@@ -218,7 +222,7 @@ class Texts implements ChunkValues {
       offsets.set(this.#offsets)
       this.#offsets = offsets
     }
-    const starts = readOffsets(buffer, width, count)
+    const starts = readOffsets(buffer, width, count).subarray(0, count + 1)
     const bytes = this.#bytes
     const first = starts[0]!
     const last = starts[count]!
@@ -245,10 +249,17 @@ class Texts implements ChunkValues {
   }
 }
 
-/** Return the `count + 1` offsets at the start of a buffer. They ascend, and are within the buffer. */
+/** Offsets of one chunk, which are used before the next chunk is read. */
+let scratchOffsets = new Int32Array(1025)
+
+/**
+ * Return the `count + 1` offsets at the start of a buffer. They ascend, and are within the buffer. The result is valid
+ * until the next call, and may be longer.
+ */
 function readOffsets(buffer: Uint8Array, width: number, count: number): Int32Array {
   const view = new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength)
-  const offsets = new Int32Array(count + 1)
+  if (scratchOffsets.length <= count) scratchOffsets = new Int32Array(count + 1)
+  const offsets = scratchOffsets
   let last = 0
   for (let i = 0; i <= count; i++) {
     const high = width === 8 ? view.getUint32(i * width + 4, true) : 0

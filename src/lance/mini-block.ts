@@ -10,6 +10,7 @@ import { decodeBlock, decodeLevels } from './decode-block.js'
 import type { MiniBlockLayout } from './encoding.js'
 import { countVisible, listDepth, visibleLevels } from './levels.js'
 import { type ByteRange, bufferOf, cutRows, type PagePiece, type PageSource } from './page.js'
+import { releaseScratch, takeScratch } from './scratch.js'
 
 /** Maximum number of values of a chunk. The format stores the logarithm of the number in 4 bits. */
 const maxChunkItems = 1 << 15
@@ -42,9 +43,12 @@ export async function readMiniBlock(
   const chunks = pickChunks(listChunks(layout, data, words, repIndex), from, to)
   const first = chunks[0]!
   const last = chunks[chunks.length - 1]!
-  const bytes = isWhole
-    ? read[needed.length]!.subarray(first.start - data.start, last.end - data.start)
-    : (await page.read([{ start: first.start, end: last.end }]))[0]!
+  const range = { start: first.start, end: last.end }
+  const scratch = isWhole ? null : takeScratch(range.end - range.start)
+  const bytes =
+    scratch?.subarray(0, range.end - range.start) ??
+    read[needed.length]!.subarray(range.start - data.start, range.end - data.start)
+  if (scratch !== null) await page.readInto(range, bytes)
 
   const values = chunkValues(layout.values)
   const levels: ChunkLevels[] = []
@@ -55,7 +59,10 @@ export async function readMiniBlock(
   }
   const block =
     layout.dictionary === null ? values.finish() : withDictionary(layout, values.finish(), read[1]!, page)
-  return cutRows(joinLevels(layout, levels, block), first.firstRow, from, to)
+  const piece = joinLevels(layout, levels, block)
+  // The values and the joined levels are copies.
+  if (scratch !== null) releaseScratch(scratch)
+  return cutRows(piece, first.firstRow, from, to)
 }
 
 /** Return the chunks of a page. */
