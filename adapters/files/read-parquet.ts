@@ -3,7 +3,7 @@ import type { Batch, Column } from '../../src/arrow/column.js'
 import { givenSchema } from '../../src/arrow/given-schema.js'
 import { decodeMessage, decodePrefix, prefixBytes } from '../../src/arrow/ipc-message.js'
 import { takeColumn } from '../../src/arrow/take.js'
-import { type ArrowBatch, toArrowTable } from '../../src/arrow/to-arrow.js'
+import { type ArrowBatch, toArrowBatch, toArrowTable } from '../../src/arrow/to-arrow.js'
 import type { Field, Schema } from '../../src/arrow/types.js'
 import { conditionShape } from '../../src/client/filter-fields.js'
 import { type SchemaInput, schemaShape } from '../../src/client/schema.js'
@@ -84,7 +84,7 @@ export async function* readParquet(
     let isEmpty = true
     for await (const batch of scanRows(file, metadata, scan, new Pacer(signal))) {
       isEmpty = false
-      yield* (await toArrowTable(scan.schema, [batch])).batches
+      yield await toArrowBatch(scan.schema, batch, true)
     }
     if (isEmpty) yield* (await toArrowTable(scan.schema, [])).batches
   } finally {

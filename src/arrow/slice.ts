@@ -3,7 +3,7 @@
  * offsets are copied if the first one is not 0, and bits are copied if the slice does not start at a whole byte.
  */
 import { assert } from '../errors.js'
-import { countBits, cutBits } from './bits.js'
+import { bitmapBytes, countBits, cutBits } from './bits.js'
 import type { Batch, Column, Values } from './column.js'
 import { cellBytes } from './layout.js'
 
@@ -66,6 +66,22 @@ function lowered(offsets: Int32Array, by: number): Int32Array {
 function cutCells(column: Column, values: Values, start: number, length: number): Values {
   const perRow = cellBytes(column.type) / values.BYTES_PER_ELEMENT
   return values.subarray(start * perRow, (start + length) * perRow)
+}
+
+/** Return a copy of a column, with no more memory than its rows need. Dictionaries are shared. */
+export function copyColumn(column: Column): Column {
+  const { type, length, nullCount, validity, values, offsets, children, dictionary } = column
+  const bytes = type.kind === 'bool' ? bitmapBytes(length) : (offsets?.[length] ?? cellBytes(type) * length)
+  return {
+    type,
+    length,
+    nullCount,
+    validity: validity?.slice(0, bitmapBytes(length)) ?? null,
+    values: values?.slice(0, bytes / values.BYTES_PER_ELEMENT) ?? null,
+    offsets: offsets?.slice(0, length + 1) ?? null,
+    children: children.map(copyColumn),
+    dictionary,
+  }
 }
 
 /** Return the `length` rows from `start` on as a batch. */

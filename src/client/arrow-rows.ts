@@ -36,12 +36,15 @@ export class ReadRows implements ArrowReply {
   readonly version: number
   readonly schema: Schema
   readonly batches: readonly Batch[]
+  /** Whether no other code uses the memory of the batches. */
+  readonly isOwned: boolean
   #chunks: readonly Uint8Array[] | undefined
 
-  constructor(version: number, schema: Schema, batches: readonly Batch[]) {
+  constructor(version: number, schema: Schema, batches: readonly Batch[], isOwned = false) {
     this.version = version
     this.schema = schema
     this.batches = batches
+    this.isOwned = isOwned
   }
 
   get chunks(): readonly Uint8Array[] {

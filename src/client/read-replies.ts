@@ -8,7 +8,7 @@ import { decodeIpc } from '../arrow/decode-ipc.js'
 import { concatChunks } from '../arrow/encode-ipc.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { takeBatch } from '../arrow/take.js'
-import { type ArrowBatch, toArrowTable } from '../arrow/to-arrow.js'
+import { type ArrowBatch, toArrowBatch, toArrowTable } from '../arrow/to-arrow.js'
 import type { Schema } from '../arrow/types.js'
 import { assert } from '../errors.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -23,29 +23,43 @@ export { concatChunks, takeBatch, toArrowTable }
 interface Rows {
   readonly schema: Schema
   readonly batches: readonly Batch[]
+  /** Whether no other code uses the memory of the batches. */
+  readonly isOwned: boolean
 }
 
 /** Return the schema and the batches of a reply, which has them as batches (in this process) or as Arrow IPC bytes. */
 export function readReply(reply: ArrowReply): Rows {
   if (reply instanceof ReadRows) return reply
   const { chunks } = reply
-  return decodeIpc(concatChunks(chunks))
+  return { ...decodeIpc(concatChunks(chunks)), isOwned: false }
 }
+
+/** Batches whose memory no other code uses. */
+const owned = new WeakSet<Batch>()
 
 /** Convert a batch to a record batch of apache-arrow. */
 export async function arrowBatch(schema: Schema, batch: Batch): Promise<ArrowBatch> {
-  return (await toArrowTable(schema, [batch])).batches[0]!
+  return toArrowBatch(schema, batch, owned.has(batch))
 }
 
-/** Cut batches into pieces of at most `rows` rows. */
+/** Cut the rows of a reply into batches of at most `rows` rows. */
+export function replyPieces(reply: ArrowReply, rows: number, pacer: Pacer): AsyncGenerator<Batch> {
+  const { batches, isOwned } = readReply(reply)
+  return pieces(batches, rows, pacer, isOwned)
+}
+
+/** Cut batches into pieces of at most `rows` rows. `isOwned`: whether no other code uses their memory. */
 export async function* pieces(
   batches: AsyncIterable<Batch> | Iterable<Batch>,
   rows: number,
   pacer: Pacer,
+  isOwned = false,
 ): AsyncGenerator<Batch> {
   for await (const batch of batches) {
     for (let from = 0; from < batch.length; from += rows) {
-      yield sliceBatch(batch, from, Math.min(rows, batch.length - from))
+      const piece = sliceBatch(batch, from, Math.min(rows, batch.length - from))
+      if (isOwned) owned.add(piece)
+      yield piece
       await pacer.turn()
     }
   }
@@ -64,7 +78,7 @@ interface ScanPage {
  * caller selected this column; if not, the page does not have it.
  */
 export function scanPage(reply: ArrowReply, cursor: string, isSelected: boolean): ScanPage {
-  const { schema, batches } = readReply(reply)
+  const { schema, batches, isOwned } = readReply(reply)
   const number = numberColumn(schema, cursor)
   const selected = allBut(isSelected ? -1 : number)
   const answer = { ...schema, fields: selected(schema.fields) }
@@ -73,7 +87,7 @@ export function scanPage(reply: ArrowReply, cursor: string, isSelected: boolean)
   const last = batches.at(-1)
   return {
     // The engine returns a batch per fragment. Join them, because a page must be one batch.
-    rows: new ReadRows(reply.version, answer, parts.length === 0 ? [] : [concatBatches(parts)]),
+    rows: new ReadRows(reply.version, answer, parts.length === 0 ? [] : [concatBatches(parts)], isOwned),
     count,
     next:
       last === undefined ? 0 : Number((last.columns[number]!.values as BigUint64Array)[last.length - 1]!) + 1,

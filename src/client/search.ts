@@ -654,8 +654,8 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     const isPaged = paged instanceof Promise ? await paged : paged
     const pages = isPaged ? scanPages(this.#operations, request, rows, call) : [await this.#run(call)]
     for await (const page of pages) {
-      const { pieces, readReply } = await importReplies()
-      yield* pieces(readReply(page).batches, rows, pacer)
+      const { replyPieces } = await importReplies()
+      yield* replyPieces(page, rows, pacer)
     }
   }
 

@@ -60,10 +60,8 @@ async function answerOf(
   if (scan !== null)
     return answered(version, dialect === 'lance' ? withDescriptors(scan) : scan, streamAfter!)
   const spread = await spreadOf(engine, clock, request, opened, options)
-  // The client copies the rows of a page of a scan.
-  const isOwned = request.resume_at === undefined
-  const { schema, batches } = await executePlan(plan, reader, other, pacer, engine.clock, { spread, isOwned })
-  if (dialect !== 'lance') return new ReadRows(version, schema, batches)
+  const { schema, batches } = await executePlan(plan, reader, other, pacer, engine.clock, { spread })
+  if (dialect !== 'lance') return new ReadRows(version, schema, batches, true)
   const described = describedSchema(schema)
   return new ReadRows(
     version,

@@ -46,8 +46,6 @@ interface Execution {
   readonly meter?: Meter | null
   /** Sends parts of searches to other nodes. Default: this process searches alone. */
   readonly spread?: Spread | null
-  /** Whether the batches must not share memory with the cache. Default true. */
-  readonly isOwned?: boolean
 }
 
 /** Execute a plan. `other`: reader of the version `plan.differsFrom`, else null. */
@@ -57,7 +55,7 @@ export async function executePlan(
   other: TableReader | null,
   pacer: Pacer,
   clock: Clock,
-  { meter = null, spread = null, isOwned = true }: Execution = {},
+  { meter = null, spread = null }: Execution = {},
 ): Promise<QueryResult> {
   const { search, distinct } = plan
   const run = runOf(plan, new RowSource(reader, pacer, other, meter, spread), pacer, clock)
@@ -83,7 +81,7 @@ export async function executePlan(
     return { schema, batches }
   }
   if (search !== null && search.batch !== null) return batchAnswers(run, search, search.batch, schema)
-  for (const batch of rowsInGroups(run, schema, isOwned)) {
+  for (const batch of rowsInGroups(run, schema, true)) {
     if (batch instanceof Promise) await batch
     else batches.push(batch)
   }
@@ -347,7 +345,22 @@ function rowsOut(run: Run, hits: RowHits, schema: Schema, owned = true): MaybePr
   const rows = (from: number, to: number) => source.batch(sliceHits(hits, from, to), names, owned)
   // Read the rows before the steps begin. Otherwise the measured time of a step, which sets the size of the next step,
   // would include the time of a read.
-  return outputOf(run, schema, hits.offsets.length, rows, () => source.expect(hits, names))
+  return outputOf(run, schema, hits.offsets.length, rows, {
+    before: () => source.expect(hits, names),
+    isAtOnce: isCopied(run, hits),
+  })
+}
+
+/** Maximum bytes of stored columns that are copied in one step. */
+const copiedBytes = 8 * 1024 * 1024
+
+/** Return whether the columns of the answer are copies of stored columns with few bytes. */
+function isCopied({ plan, source, names }: Run, { parts, offsets }: RowHits): boolean {
+  const [part] = parts
+  if (part === undefined || parts.length > 1) return false
+  if (plan.output.some(({ value }) => value.expr.kind !== 'column')) return false
+  const fields = names.map(name => source.field(name)).filter(field => field !== undefined)
+  return (source.reader.storedBytes(part, fields) / part.rows) * offsets.length <= copiedBytes
 }
 
 /** Compute the columns of the answer for every row of a batch, as one batch. */
@@ -355,19 +368,26 @@ function projected(run: Run, batch: Batch, schema: Schema): MaybePromise<Batch> 
   return outputOf(run, schema, batch.length, (from, to) => sliceBatch(batch, from, to - from))
 }
 
+interface OutputOptions {
+  /** Called first. */
+  readonly before?: () => MaybePromise<void>
+  /** Whether to compute all rows in one step. Default false. */
+  readonly isAtOnce?: boolean
+}
+
 /**
  * Compute the columns of the answer as one batch. `length`: number of input rows. `rows`: returns the input rows from
- * one index to another. `before`: called first.
+ * one index to another.
  */
 function outputOf(
   run: Run,
   schema: Schema,
   length: number,
   rows: (from: number, to: number) => MaybePromise<Batch>,
-  before?: () => MaybePromise<void>,
+  options: OutputOptions = {},
 ): MaybePromise<Batch> {
   const { meter } = run.source
-  const project = () => runTask(outputBatch(run, schema, length, rows, before))
+  const project = () => runTask(outputBatch(run, schema, length, rows, options))
   return meter === null ? project() : meter.within('project', project, rowsIn)
 }
 
@@ -376,12 +396,13 @@ function* outputBatch(
   schema: Schema,
   length: number,
   rows: (from: number, to: number) => MaybePromise<Batch>,
-  before: (() => MaybePromise<void>) | undefined,
+  { before, isAtOnce = false }: OutputOptions,
 ): Task<Batch> {
   yield* wait(before?.())
   const values = plan.output.map(({ value }) => value)
   const pieces: Batch[] = []
-  for (const [from, to] of inSteps(length, stepsOf(values), pacer)) {
+  const whole = [[0, length]] as const
+  for (const [from, to] of isAtOnce ? whole : inSteps(length, stepsOf(values), pacer)) {
     const batch = yield* wait(rows(from, to))
     const columns = yield* wait(evaluated(values, batch, pacer))
     pieces.push({ schema, length: to - from, columns })

@@ -17,7 +17,7 @@ import { concatColumns } from '../arrow/concat.js'
 import { emptyColumn } from '../arrow/fill.js'
 import { CellGatherer } from '../arrow/gather-cells.js'
 import { withOwnDictionary } from '../arrow/own-dictionary.js'
-import { sliceColumn } from '../arrow/slice.js'
+import { copyColumn, sliceColumn } from '../arrow/slice.js'
 import { takeColumn } from '../arrow/take.js'
 import type { Field, Schema } from '../arrow/types.js'
 import { assert } from '../errors.js'
@@ -449,8 +449,16 @@ export class RowSource {
     const own: RowsOfColumn[] = []
     for (const field of fields) {
       const known = fetched![left.indexOf(field)]
+      const { part, offsets } = some
+      const isAll = offsets.length === part.rows && isRun(offsets) && !held.has(field)
+      const fresh =
+        known === undefined && isAll ? this.reader.ownColumn(part, field, this.#pacer.signal) : null
       if (known !== undefined) own.push(known)
-      else {
+      else if (fresh !== null) {
+        const column = yield* wait(fresh)
+        this.meter?.looked(column)
+        own.push({ column, segment: null, rows: offsets, isOwn: true })
+      } else {
         const column = yield* wait(this.#stored(some.part, field))
         own.push({ column, segment: null, rows: some.offsets, isOwn: false })
       }
@@ -602,8 +610,9 @@ function ownRows({ column, from }: RunOfColumn, offsets: Uint32Array): RowsOfCol
 /** Return rows of one part as a column. `owned`: whether the column must not share memory with the cache. */
 function takenFrom({ column, rows, isOwn }: RowsOfColumn, owned: boolean): Column {
   if (isOwn) return owned ? withOwnDictionary(column) : column
-  if (owned) return withOwnDictionary(takeColumn(column, rows))
-  return isRun(rows) ? sliceColumn(column, rows[0]!, rows.length) : takeColumn(column, rows)
+  if (!isRun(rows)) return owned ? withOwnDictionary(takeColumn(column, rows)) : takeColumn(column, rows)
+  const run = sliceColumn(column, rows[0]!, rows.length)
+  return owned ? withOwnDictionary(copyColumn(run)) : run
 }
 
 /** Return row ids as the column `_rowid`. */

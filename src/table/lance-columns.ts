@@ -55,12 +55,9 @@ export async function readLanceColumn(
   field: TableField,
   { from, to, claim }: RowRange,
 ): Promise<LoadedColumn> {
-  const path = `${location}/${columns.lance}`
-  const file = await source.lanceFiles.get(path, () => open(source, path, columns.bytes))
+  const { file, lanceField } = await openColumn(source, location, columns, field)
   const width = widthOf(field.type)
   if (width !== null) claim(Math.ceil(width * (to - from)))
-  const lanceField = columns.fieldsById.get(field.id)
-  if (lanceField === undefined) throw invalidInput(`${path} has no column ${quote(field.name)}`)
   let segment: VectorSegment | null = null
   const kind = elementKind(field.type)
   const { size } = field.type as DataType & { readonly size: number }
@@ -72,6 +69,30 @@ export async function readLanceColumn(
     allocate: kind === null ? null : allocate,
   })
   return inKernelMemory(column, segment)
+}
+
+/**
+ * Read rows of a column of vectors into memory that no other code uses.
+ * @throws the errors of `readLanceColumn`.
+ */
+export async function readLanceVectors(
+  source: TableSource,
+  location: string,
+  columns: LanceColumns,
+  field: TableField,
+  { from, to }: Pick<RowRange, 'from' | 'to'>,
+): Promise<Column> {
+  const { file, lanceField } = await openColumn(source, location, columns, field)
+  const allocate = (bytes: number) => new Uint8Array(bytes)
+  return file.readColumn(lanceField, id => columns.columns.get(id), from, to, { allocate })
+}
+
+async function openColumn(source: TableSource, location: string, columns: LanceColumns, field: TableField) {
+  const path = `${location}/${columns.lance}`
+  const file = await source.lanceFiles.get(path, () => open(source, path, columns.bytes))
+  const lanceField = columns.fieldsById.get(field.id)
+  if (lanceField === undefined) throw invalidInput(`${path} has no column ${quote(field.name)}`)
+  return { file, lanceField }
 }
 
 async function open(source: TableSource, path: string, bytes: number): Promise<LanceFile> {

@@ -53,7 +53,7 @@ import { bytesToRead, readColumn, readFooter } from './data-file.js'
 import { fileOf } from './file-of.js'
 import { type InlineRows, inlineRows, NoIndex } from './inline-keys.js'
 import { inlineZone } from './inline-zones.js'
-import { lanceKey, lanceParts, readLanceColumn } from './lance-columns.js'
+import { lanceKey, lanceParts, readLanceColumn, readLanceVectors } from './lance-columns.js'
 import { readLanceDeletions } from './lance-deletions.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
 import { RowFetcher, type StoredColumn } from './row-fetcher.js'
@@ -63,6 +63,7 @@ import type { IndexReader } from './table-index.js'
 import type { TableSource } from './table-source.js'
 import type { TextIndexReader } from './text-index.js'
 import {
+  elementKind,
   plainVectors,
   presentVectors,
   type VectorField,
@@ -400,6 +401,22 @@ export class TableReader {
       return this.#storedColumn(file, part, field, claim)
     }
     return this.#loaded(this.#keyOf(file, part, field), file, field, load, signal)
+  }
+
+  /**
+   * Read a whole column of a part into memory that no other code uses, without the cache. Returns null if this would take
+   * more time than a copy of the cached column: it is in the cache, or it is not a column of vectors in a file of Lance.
+   */
+  ownColumn(part: Part, field: TableField, signal?: AbortSignal): MaybePromise<Column> | null {
+    const file = fileOf(part.fragment, field)
+    if (file === undefined || !('lance' in file) || elementKind(field.type) === null) return null
+    if (this.#source.columns.has(this.#keyOf(file, part, field))) return null
+    const range = { from: part.first, to: part.first + part.rows }
+    const reading = readLanceVectors(this.#source, this.#location, file, field, range)
+    return whenResolved(
+      this.#arrived(reading, signal),
+      column => asOfType(loadedColumn(column), field).column,
+    )
   }
 
   #loaded(

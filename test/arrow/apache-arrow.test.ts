@@ -7,7 +7,8 @@ import { decodeIpc } from '../../src/arrow/decode-ipc.js'
 import { concatChunks, encodeIpcFile, encodeIpcStream } from '../../src/arrow/encode-ipc.js'
 import { IpcFileWriter } from '../../src/arrow/file-writer.js'
 import { fromForeignArrow } from '../../src/arrow/foreign.js'
-import { toArrowTable } from '../../src/arrow/to-arrow.js'
+import { sliceColumn } from '../../src/arrow/slice.js'
+import { toArrowBatch, toArrowTable } from '../../src/arrow/to-arrow.js'
 import { type Batches, batches, contents } from '../support/arrow-generators.js'
 
 /** What apache-arrow 21.2 itself gets wrong, kept out of the comparison. */
@@ -246,3 +247,43 @@ function clone(value: unknown): unknown {
   }
   return out
 }
+
+describe('toArrowBatch', () => {
+  test('has the rows of the batch, with memory of its own or not', async () => {
+    await fc.assert(
+      fc.asyncProperty(batches, fc.boolean(), async (given, isOwned) => {
+        fc.pre(!isBeyondApacheArrow(given))
+        for (const batch of given.batches) {
+          if (batch.length === 0) continue
+          const converted = await toArrowBatch(given.schema, batch, isOwned)
+          const read = fromForeignArrow(new arrow.Table([converted]))!
+          expect(read.schema).toEqual(given.schema)
+          expect(read.batches.map(contents)).toEqual([contents(batch)])
+        }
+      }),
+      runs,
+    )
+  })
+
+  const rows = 10_000
+  const none = { nullCount: 0, validity: null, offsets: null, dictionary: null, children: [] }
+  const type = { kind: 'float', bits: 64 } as const
+  const column = (values: Float64Array): Column => ({ ...none, type, length: rows, values })
+  const convert = async (columns: readonly Column[], isOwned: boolean) => {
+    const fields = columns.map((_, i) => ({ name: `c${i}`, type, nullable: false }))
+    const { data } = await toArrowBatch({ fields }, { schema: { fields }, length: rows, columns }, isOwned)
+    return data.children.map(({ values }) => values as Float64Array)
+  }
+
+  test('uses large memory that belongs to one column, and copies all other memory', async () => {
+    const own = Float64Array.from({ length: rows }, (_, i) => i)
+    const [first, second] = await convert([column(own), column(own)], true)
+    expect(first!.buffer).toBe(own.buffer)
+    expect(second!.buffer).not.toBe(own.buffer)
+    expect(second).toEqual(own)
+    const [part] = await convert([sliceColumn(column(new Float64Array(2 * rows)), 0, rows)], true)
+    expect(part!.buffer.byteLength).toBeLessThan(16 * rows)
+    const [shared] = await convert([column(own)], false)
+    expect(shared!.buffer).not.toBe(own.buffer)
+  })
+})
