@@ -172,10 +172,10 @@ export class LanceDirectory {
     }
     const added = [...folders].filter(location => !known.has(location))
     await inParallel(added, tablesAtOnce, async location => {
-      const id = [location.replace(/\.lance$/, '')]
+      const id = [tableNameOf(location)]
       try {
         const [tags] = await Promise.all([
-          directoryTags(engine, location, signal),
+          this.#tagsOf(location, signal),
           registerLanceTable(engine, id, location, signal),
         ])
         const head = await this.#tableNamed(id, signal)
@@ -187,9 +187,16 @@ export class LanceDirectory {
     })
   }
 
+  #tagsOf(location: string, signal: AbortSignal | undefined) {
+    const table = quote(tableNameOf(location))
+    return directoryTags(this.#engine, location, signal, (tag, error) =>
+      this.#warn(`tag ${quote(tag)} of table ${table} cannot be read`, error),
+    )
+  }
+
   async #followTags(head: TableHead, signal: AbortSignal | undefined): Promise<void> {
     const [tags, now] = await Promise.all([
-      directoryTags(this.#engine, head.location, signal),
+      this.#tagsOf(head.location, signal),
       current(this.#engine, head, signal),
     ])
     await this.#setTags(now, tags, signal)
@@ -224,4 +231,8 @@ export class LanceDirectory {
     for (const [tag] of head.tags)
       if (!tags.has(tag)) await deleteTableTag(engine, { id: [...id], tag }, { signal })
   }
+}
+
+function tableNameOf(location: string): string {
+  return location.replace(/\.lance$/, '')
 }

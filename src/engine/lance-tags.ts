@@ -9,25 +9,43 @@ import { type LanceTag, readLanceTag, refName } from '../lance/refs.js'
 import { inParallel } from '../primitives/in-parallel.js'
 import { idText } from '../protocol/identifiers.js'
 import type { Engine } from '../root/engine.js'
+import type { BlobInfo } from '../storage/blob-store.js'
 
 /** Maximum number of files that are read at the same time. */
 const readsAtOnce = 16
 
-/** Return the tags in the folder of a table, by name. Throws `InvalidInput` if a file of a tag is damaged. */
+/** Maximum size in bytes of the file of a tag. */
+const tagBytesMax = 64 * 1024
+
+/**
+ * Return the tags in the folder of a table, by name. `onDamaged`: called with each tag whose file is damaged, and the error.
+ * Without it, throws `InvalidInput` for such a tag.
+ */
 export async function directoryTags(
   { store }: Pick<Engine, 'store'>,
   location: string,
   signal: AbortSignal | undefined,
+  onDamaged: (tag: string, error: unknown) => void = (_, error) => {
+    throw error
+  },
 ): Promise<ReadonlyMap<string, LanceTag>> {
-  const keys: string[] = []
-  for await (const { key } of store.list(`${location}/_refs/tags/`, undefined, signal))
-    if (refName(key) !== null) keys.push(key)
-  const contents = await inParallel(keys, readsAtOnce, key => store.get(key, signal))
+  const files: BlobInfo[] = []
+  for await (const file of store.list(`${location}/_refs/tags/`, undefined, signal))
+    if (refName(file.key) !== null) files.push(file)
+  const contents = await inParallel(files, readsAtOnce, async ({ key, size }) =>
+    size > tagBytesMax ? new Uint8Array(0) : store.get(key, signal),
+  )
   const tags = new Map<string, LanceTag>()
-  for (const [i, key] of keys.entries()) {
+  for (const [i, { key }] of files.entries()) {
     const bytes = contents[i]
     // A Lance engine may delete a tag between the listing and the read.
-    if (bytes != null) tags.set(refName(key)!, readLanceTag(bytes, key))
+    if (bytes == null) continue
+    const tag = refName(key)!
+    try {
+      tags.set(tag, readLanceTag(bytes, key))
+    } catch (error) {
+      onDamaged(tag, error)
+    }
   }
   return tags
 }

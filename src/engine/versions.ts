@@ -145,7 +145,7 @@ async function describeCurrent(
   const described = describeRecord(engine, head, record)
   const { version, manifest } = record
   if (head.kind !== 'lance' || manifest === undefined || manifest.staged !== undefined) return described
-  const time = await engine.versions.lanceLayouts.committedAt(head, version, manifest.path, signal)
+  const time = await engine.versions.lanceLayouts.committedAt(head, version, manifest, signal)
   return time === null ? described : { ...described, timestamp_millis: time }
 }
 

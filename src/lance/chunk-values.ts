@@ -30,8 +30,7 @@ export function chunkValues(encoding: Encoding): ChunkValues {
       const { values, lengths } = encoding
       const bits = flatBits(values)
       return new Cells(bits, (cells, buffers, count) => {
-        const block = expandRuns(values, lengths, buffers, count) as FixedBlock
-        cells.append(block.bytes, count)
+        cells.append(expandRuns(values, lengths, buffers, count).bytes, count)
       })
     }
     case 'variable':

@@ -50,6 +50,8 @@ function readPage(message: MessageReader): PageMetadata {
     else if (message.field === 4) encoding = readEncoding(message.message())
     else message.skip()
   }
+  // Refused at once, because a page without an encoding takes few bytes of the file and many of the memory.
+  if (encoding.type === '') throw invalidInput('a page of a column has no encoding')
   return { rows, buffers: toRanges(starts, sizes), encodingType: encoding.type, encoding: encoding.value }
 }
 

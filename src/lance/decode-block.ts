@@ -3,26 +3,26 @@
  * chunks (`chunk-values.ts`), lengths and offsets are in the same buffer as the values.
  */
 import { invalidInput } from '../errors.js'
-import { type Block, fixedBlock, gatherBlock } from './block.js'
+import { type Block, type FixedBlock, fixedBlock } from './block.js'
 import { decompress } from './decompress.js'
 import { type Encoding, newerEncoding } from './encoding.js'
 import { FsstDecoder } from './fsst.js'
 import { blockValues, packedBlockBytes, unpackBlock } from './unpack-bits.js'
 
-/** Maximum number of values of a block without bytes for each value. */
-const maxValues = 2 ** 28
+/** Maximum number of values of a block, and bytes of the copies of a value. Runs and constants take few bytes of a file. */
+const maxValues = 2 ** 26
+const maxCopiedBytes = 2 ** 29
 
 /** Decode `count` values. Throws InvalidInput if the bytes are damaged. */
 export function decodeBlock(encoding: Encoding, bytes: Uint8Array, count: number): Block {
-  if (count > maxValues) throw invalidInput(`a block announces ${count} values`)
+  checkCount(count)
   switch (encoding.kind) {
     case 'flat':
       return fixedBlock(encoding.bits, count, bytes)
     case 'constant': {
       const { value } = encoding
       if (value === null || value.length === 0) throw invalidInput('a constant block has no value')
-      const one = fixedBlock(8 * value.length, 1, value)
-      return gatherBlock(one, new Int32Array(count))
+      return fixedBlock(8 * value.length, count, copies(value, count))
     }
     case 'inline':
       return decodeInline(encoding.bits, bytes, count)
@@ -47,6 +47,21 @@ export function decodeBlock(encoding: Encoding, bytes: Uint8Array, count: number
     default:
       throw newerEncoding(`use of the encoding ${encoding.kind}`)
   }
+}
+
+function checkCount(count: number): void {
+  if (count > maxValues) throw invalidInput(`a block announces ${count} values`)
+}
+
+/** Return the bytes of `count` copies of a value. */
+function copies(value: Uint8Array, count: number): Uint8Array {
+  const length = value.length * count
+  if (length > maxCopiedBytes)
+    throw invalidInput(`a block announces ${count} copies of a value of ${value.length} bytes`)
+  const out = new Uint8Array(length)
+  out.set(value.subarray(0, length))
+  for (let done = value.length; done < length; done *= 2) out.copyWithin(done, 0, done)
+  return out
 }
 
 /** Decode `count` levels: integers of 16 bits. */
@@ -149,27 +164,32 @@ export function expandRuns(
   lengths: Encoding,
   buffers: readonly Uint8Array[],
   count: number,
-): Block {
+): FixedBlock {
+  checkCount(count)
   const sizes = unwrap(lengths, buffers[1] ?? new Uint8Array(0))
   const packed = unwrap(values, buffers[0] ?? new Uint8Array(0))
   const runs = Math.floor((8 * sizes.bytes.length) / sizes.bits)
   const block = fixedBlock(packed.bits, runs, packed.bytes)
-  const widths = sizes.bytes.slice()
-  const runLengths =
-    sizes.bits === 8
-      ? widths
-      : sizes.bits === 16
-        ? new Uint16Array(widths.buffer, 0, runs)
-        : new Uint32Array(widths.buffer, 0, runs)
-  const indices = new Int32Array(count)
+  const runLengths = integersOf(sizes.bits, sizes.bytes.slice())
+  if (runLengths instanceof BigUint64Array) throw newerEncoding('encoding of runs')
+  const source = integersOf(block.bits, block.bytes.slice())
+  const bytes = new Uint8Array((count * block.bits) / 8)
+  const target = integersOf(block.bits, bytes)
   let at = 0
   for (let run = 0; run < runs && at < count; run++) {
     const end = Math.min(at + runLengths[run]!, count)
-    indices.fill(run, at, end)
+    target.fill(source[run]! as never, at, end)
     at = end
   }
   if (at !== count) throw invalidInput(`the runs of a block have ${at} values, expected ${count}`)
-  return gatherBlock(block, indices)
+  return fixedBlock(block.bits, count, bytes)
+}
+
+/** Return bytes as unsigned integers of 8, 16, 32 or 64 bits. The bytes begin their buffer. */
+function integersOf(bits: number, { buffer, length }: Uint8Array) {
+  if (bits === 8) return new Uint8Array(buffer, 0, length)
+  if (bits === 16) return new Uint16Array(buffer, 0, length >>> 1)
+  return bits === 32 ? new Uint32Array(buffer, 0, length >>> 2) : new BigUint64Array(buffer, 0, length >>> 3)
 }
 
 /** Return the bytes of flat values, which may be compressed. */

@@ -1,9 +1,39 @@
 /** Reads deletion files of Lance: the offsets of the deleted rows of a fragment. */
 import { decodeIpc } from '../arrow/decode-ipc.js'
-import { invalidInput } from '../errors.js'
+import { corrupted, invalidInput } from '../errors.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import type { LanceDeletions } from './manifest.js'
 import { decodeRoaring } from './roaring.js'
+
+/** The store of a table, as the reader of deletion files sees it. */
+interface DeletionStore {
+  get(key: string): Promise<Uint8Array | null>
+  peek?(key: string): { readonly size: number } | null
+}
+
+/** Return the maximum bytes of the deletion file of a fragment with `rows` rows. */
+function maxBytesOf(rows: number): number {
+  return Math.min(64 * 1024 + 8 * rows, 2 ** 30)
+}
+
+/**
+ * Read the deletion file of a fragment with `rows` rows. `location`: the folder of the table.
+ * @throws Internal if the file is missing. InvalidInput if it is damaged, or if it does not fit the manifest.
+ */
+export async function readDeletionFile(
+  store: DeletionStore,
+  location: string,
+  deletions: Pick<LanceDeletions, 'kind' | 'path' | 'rows'>,
+  rows: number,
+): Promise<NumberRuns> {
+  const path = `${location}/${deletions.path}`
+  const size = store.peek?.(path)?.size ?? 0
+  if (size > maxBytesOf(rows))
+    throw invalidInput(`${path} has ${size} bytes, but its fragment has ${rows} rows`)
+  const bytes = await store.get(path)
+  if (bytes === null) throw corrupted(`${path} is missing`)
+  return decodeDeletions(bytes, deletions, rows)
+}
 
 /**
  * Decode a deletion file: an Arrow file with one column of unsigned 32-bit numbers in any order, or a Roaring bitmap.
@@ -26,7 +56,7 @@ export function decodeDeletions(
 
 function decodeArrow(bytes: Uint8Array, path: string, fragmentRows: number): NumberRuns {
   // A row has 4 bytes and a bit of validity. Compressed bytes cannot make more rows than the fragment has.
-  const { batches } = decodeIpc(bytes, { maxBytes: 64 * 1024 + 8 * fragmentRows })
+  const { batches } = decodeIpc(bytes, { maxBytes: maxBytesOf(fragmentRows) })
   const offsets = batches.map(({ columns }) => {
     const [column] = columns
     const type = column?.type

@@ -167,9 +167,18 @@ export class LanceFile {
     if (known !== undefined) return known
     const [bytes] = await readRanges(this.#source, [range], signal)
     const metadata = readColumnMetadata(new MessageReader(bytes!))
+    checkPages(metadata, this.#source.bytes)
     this.#metadata.set(column, Promise.resolve(metadata))
     return metadata
   }
+}
+
+/** Check that the pages of a column do not share bytes. Otherwise, reading them takes many times the size of the file. */
+function checkPages({ pages }: ColumnMetadata, fileBytes: number): void {
+  let bytes = 0
+  for (const { buffers } of pages) for (const { start, end } of buffers) bytes += end - start
+  if (bytes > fileBytes)
+    throw invalidInput(`the pages of a column have ${bytes} bytes, but the file has ${fileBytes}`)
 }
 
 /** Add a name to the messages of errors of a file. */
@@ -177,6 +186,10 @@ async function named<T>(name: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
+    // V8 refuses memory for the number of values that the file announces.
+    if (error instanceof RangeError && /allocation failed|typed array length/.test(error.message)) {
+      throw invalidInput(`${name}: ${error.message}`, { hint: 'read fewer rows at a time', cause: error })
+    }
     if (!(error instanceof SheafError)) throw error
     const { code, status, kind, hint } = error
     throw new SheafError(code, `${name}: ${error.message}`, { status, kind, hint, cause: error })

@@ -4,7 +4,7 @@
  */
 import { invalidInput, unsupported } from '../errors.js'
 import { MessageReader } from './protobuf.js'
-import { type LanceField, type LanceSchema, nestLanceFields, readLanceField } from './schema.js'
+import { type LanceField, type LanceSchema, nestLanceFields, pushField, readLanceField } from './schema.js'
 import { manifestMessage, messageAt } from './tail.js'
 
 /** A file with some columns of a fragment. */
@@ -99,8 +99,8 @@ export function readManifest(bytes: Uint8Array, name: string): LanceManifest {
   let [readerFlags, writerFlags] = [0n, 0n]
   let indexSection: bigint | null = null
   while (message.next()) {
-    if (message.field === 1) fields.push(readLanceField(message.message()))
-    else if (message.field === 2) fragments.push(readFragment(message.message()))
+    if (message.field === 1) pushField(fields, readLanceField(message.message()))
+    else if (message.field === 2) fragments.push(readFragment(message.message(), fragments.length, name))
     else if (message.field === 3) found.version = message.count()
     else if (message.field === 5) metadata.push(readEntry(message.message()))
     else if (message.field === 6) indexSection = message.uint64()
@@ -159,7 +159,16 @@ function checkFragments(fragments: readonly LanceFragment[], hasRowIds: boolean,
 /** Maximum number of rows of a fragment: offsets of rows have 32 bits. */
 const maxRows = 2 ** 32 - 1
 
-function readFragment(message: MessageReader): LanceFragment {
+/** Maximum number of fragments. Each takes about a kilobyte of memory. */
+const maxFragments = 2 ** 18
+
+/** Read a fragment. `before`: the number of fragments before it in the manifest `name`. */
+function readFragment(message: MessageReader, before: number, name: string): LanceFragment {
+  if (before === maxFragments) {
+    throw unsupported(`${name} has more than ${maxFragments} fragments`, {
+      hint: 'compact the table with optimize() of LanceDB',
+    })
+  }
   const files: LanceDataFile[] = []
   let [id, rows] = [0, 0]
   let deletions: ((fragment: number) => LanceDeletions) | null = null
@@ -173,7 +182,21 @@ function readFragment(message: MessageReader): LanceFragment {
     else if (message.field === 6) rowIds = readExternal(message.message())
     else message.skip()
   }
+  checkFields(id, files)
   return { id, rows, files, deletions: deletions?.(id) ?? null, rowIds }
+}
+
+/** Check that no field of a fragment has values in two columns of its files. */
+function checkFields(fragment: number, files: readonly LanceDataFile[]): void {
+  const stored = new Set<number>()
+  for (const { fields, columns } of files) {
+    for (const [i, id] of fields.entries()) {
+      if (id < 0 || (columns[i] ?? -1) < 0) continue
+      if (stored.has(id))
+        throw invalidInput(`a Lance manifest is damaged: fragment ${fragment} stores field ${id} twice`)
+      stored.add(id)
+    }
+  }
 }
 
 function readFile(message: MessageReader): LanceDataFile {
@@ -253,6 +276,9 @@ function readEntry(message: MessageReader): [string, string] {
   return [key, value]
 }
 
+/** Maximum distance of a `Date` from 1970 in milliseconds. */
+const maxTime = 8.64e15
+
 function readTimestamp(message: MessageReader): number {
   let [seconds, nanos] = [0, 0]
   while (message.next()) {
@@ -260,7 +286,9 @@ function readTimestamp(message: MessageReader): number {
     else if (message.field === 2) nanos = message.int32()
     else message.skip()
   }
-  return seconds * 1000 + Math.floor(nanos / 1_000_000)
+  const time = seconds * 1000 + Math.floor(nanos / 1_000_000)
+  if (Math.abs(time) > maxTime) throw invalidInput(`a Lance manifest has the time ${seconds} s`)
+  return time
 }
 
 function readFormat(message: MessageReader): string {

@@ -44,9 +44,13 @@ interface Context {
   readonly count: number
 }
 
+/** Maximum number of rows of a page. Some encodings have no bytes for a row. */
+const maxRows = 2 ** 27
+
 /** Decode all values of a page. */
 export function decodePlain(page: PlainPage): PlainRows {
   const { buffers, type, rows: count } = page
+  if (count > maxRows) throw invalidInput(`a page has ${count} rows, expected at most ${maxRows}`)
   return decodeArray(new MessageReader(page.encoding), { buffers, type, count })
 }
 
@@ -67,6 +71,7 @@ export function decodePlainList(page: PlainPage): PlainLists {
     }
   }
   const count = page.rows
+  if (count > maxRows) throw invalidInput(`a page has ${count} rows, expected at most ${maxRows}`)
   const ends = new Float64Array(count)
   const valid = new Uint8Array(count)
   if (count === 0) return { ends, valid, items }
@@ -411,12 +416,13 @@ function decodeBitpacked(message: MessageReader, context: Context): PlainRows {
   const width = bits / 8
   const packed = fixedBlock(1, count * packedBits, buffer).bytes
   const out = new Uint8Array(count * width)
+  if (packedBits === 0) return { block: fixedBlock(bits, count, out), validity: null }
   const padding = (8 - (packedBits & 7)) & 7
   const packedWidth = Math.ceil(packedBits / 8)
   for (let i = 0; i < count; i++) {
     const value = out.subarray(i * width, (i + 1) * width)
     copyBits(value, 0, packed, i * packedBits, packedBits)
-    if (!isSigned || packedBits === 0) continue
+    if (!isSigned) continue
     const top = packedWidth - 1
     const isNegative = ((value[top]! >>> (7 - padding)) & 1) === 1
     if (!isNegative) continue

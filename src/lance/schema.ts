@@ -37,11 +37,20 @@ export function readLanceSchema(message: MessageReader): LanceSchema {
   const fields: LanceField[] = []
   const metadata: [string, string][] = []
   while (message.next()) {
-    if (message.field === 1) fields.push(readLanceField(message.message()))
+    if (message.field === 1) pushField(fields, readLanceField(message.message()))
     else if (message.field === 5) metadata.push(readEntry(message.message()))
     else message.skip()
   }
   return { fields: nestLanceFields(fields), metadata: Object.fromEntries(metadata) }
+}
+
+/** Maximum number of fields of a schema. */
+const maxFields = 2 ** 16
+
+/** Add a field to the fields of a schema. Throws Unsupported if there are too many. */
+export function pushField(fields: LanceField[], field: LanceField): void {
+  if (fields.length === maxFields) throw unsupported(`a Lance schema has more than ${maxFields} fields`)
+  fields.push(field)
 }
 
 /** Read one message `lance.file.Field`. It has no children: `nestLanceFields` adds them. */
@@ -79,15 +88,26 @@ function readEntry(message: MessageReader): [string, string] {
   return [key, value]
 }
 
+/** The children of a field, their names, and the number of the level of the field. */
+interface Nested {
+  readonly children: LanceField[]
+  readonly names: Set<string>
+  readonly depth: number
+}
+
 /**
  * Return the columns of a list of fields in which each field follows its parent. The columns have all other fields as
  * descendants.
- * @throws InvalidInput if two fields have the same id, or if the parent of a field does not precede it.
+ * @throws InvalidInput if two fields have the same id, if two fields of one parent have the same name, or if the parent of
+ * a field does not precede it.
  */
 export function nestLanceFields(fields: readonly LanceField[]): LanceField[] {
   const columns: LanceField[] = []
-  const known = new Map<number, { readonly children: LanceField[]; readonly depth: number }>()
+  const columnNames = new Set<string>()
+  const known = new Map<number, Nested>()
   for (const field of fields) {
+    if (field.id < 0)
+      throw invalidInput(`field ${quote(field.name)} of a Lance schema has the id ${field.id}`)
     if (known.has(field.id)) throw invalidInput(`a Lance schema has two fields with the id ${field.id}`)
     const parent = known.get(field.parentId)
     if (parent === undefined && field.parentId !== -1) {
@@ -98,7 +118,11 @@ export function nestLanceFields(fields: readonly LanceField[]): LanceField[] {
     const depth = parent === undefined ? 1 : parent.depth + 1
     if (depth > maxTypeDepth) throw tooDeep(field.name)
     const children: LanceField[] = []
-    known.set(field.id, { children, depth })
+    known.set(field.id, { children, names: new Set(), depth })
+    const names = parent?.names ?? columnNames
+    if (names.has(field.name))
+      throw invalidInput(`a Lance schema has two fields with the name ${quote(field.name)}`)
+    names.add(field.name)
     ;(parent?.children ?? columns).push({ ...field, children })
   }
   return columns

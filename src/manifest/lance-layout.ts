@@ -5,7 +5,7 @@
 import type { DataType } from '../arrow/types.js'
 import { childFields } from '../arrow/types.js'
 import { assert, corrupted, unsupported } from '../errors.js'
-import { decodeDeletions } from '../lance/deletion-file.js'
+import { readDeletionFile } from '../lance/deletion-file.js'
 import {
   type LanceDataFile,
   type LanceFragment,
@@ -15,7 +15,6 @@ import {
 } from '../lance/manifest.js'
 import { arrowField, type LanceField } from '../lance/schema.js'
 import { inParallel } from '../primitives/in-parallel.js'
-import type { NumberRuns } from '../primitives/number-runs.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import type { Fragment, KnownIds, LanceColumns, Layout, RowIds } from './layout.js'
 import type { TableField, TableSchema } from './table-schema.js'
@@ -24,7 +23,7 @@ import type { TableField, TableSchema } from './table-schema.js'
 interface LanceTableFiles {
   readonly uuid: string
   readonly location: string
-  readonly store: Pick<BlobStore, 'get' | 'getRange'>
+  readonly store: Pick<BlobStore, 'get' | 'getRange' | 'peek'>
 }
 
 /**
@@ -109,21 +108,13 @@ async function convert(
       ? { parts: [], count: 0 }
       : {
           parts: [{ lance: deletions.path, deletions, rows }],
-          count: deletions.rows > 0 ? deletions.rows : (await readDeletions(table, fragment, signal)).count,
+          count:
+            deletions.rows > 0
+              ? deletions.rows
+              : (await readDeletionFile(table.store, table.location, deletions, rows)).count,
         }
   if (deletions !== null) checkBase(table, deletions.path, deletions.base)
   return { id, rows, ids: await idsOf(table, fragment, signal), files: columns, dead }
-}
-
-async function readDeletions(
-  { store, location }: LanceTableFiles,
-  { deletions, rows }: LanceFragment,
-  signal: AbortSignal | undefined,
-): Promise<NumberRuns> {
-  const path = `${location}/${deletions!.path}`
-  const bytes = await store.get(path, signal)
-  if (bytes === null) throw corrupted(`${path} is missing`)
-  return decodeDeletions(bytes, deletions!, rows)
 }
 
 /** Maximum id of a fragment whose row ids are integers up to 2^53 - 1. */

@@ -1,10 +1,12 @@
 /** Finds and caches manifests of versions of Lance tables, in the form that queries use. */
-import { ErrorCode, SheafError } from '../errors.js'
+import { ErrorCode, SheafError, unsupported } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
 import type { Memory, Partition } from '../primitives/memory.js'
 import type { BlobStore } from '../storage/blob-store.js'
+import { manifestBytesMax } from './lance-manifests.js'
 import type { Layout } from './layout.js'
 import { layoutBytes } from './layout-store.js'
+import type { ManifestFile } from './version.js'
 
 const importLayout = lazyImport(() => import('./lance-layout.js'))
 
@@ -19,7 +21,7 @@ export class LanceLayouts {
   }
 
   /**
-   * Return the manifest of a version. `path`: the key of the manifest of the Lance table.
+   * Return the manifest of a version. `manifest`: the key and the size of the manifest of the Lance table.
    *
    * Throws `TableVersionNotFound` if a Lance engine has deleted the manifest, and `Unsupported` if Sheaf cannot read the
    * version.
@@ -27,13 +29,22 @@ export class LanceLayouts {
   async at(
     { uuid, location }: { readonly uuid: string; readonly location: string },
     version: number,
-    path: string,
+    { path, size }: Pick<ManifestFile, 'path' | 'size'>,
     signal?: AbortSignal,
   ): Promise<Layout> {
     const { readLanceLayout } = await importLayout()
     // A table that was dropped and created again at the same place has other manifests with the same names.
     const mark = this.#store.peek?.(path)
     const key = mark == null ? `${uuid}/${path}` : `${uuid}/${path}/${mark.ino}/${mark.mtimeMs}/${mark.size}`
+    const bytes = mark?.size ?? size ?? 0
+    if (bytes > manifestBytesMax) {
+      throw unsupported(
+        `${path} has ${bytes} bytes; Sheaf reads manifests of at most ${manifestBytesMax} bytes`,
+        {
+          hint: 'compact the table with optimize() of LanceDB',
+        },
+      )
+    }
     const load = async () => {
       const layout = await readLanceLayout({ uuid, location, store: this.#store }, path, version)
       if (layout !== null) return layout
@@ -54,11 +65,11 @@ export class LanceLayouts {
   async committedAt(
     table: { readonly uuid: string; readonly location: string },
     version: number,
-    path: string,
+    manifest: Pick<ManifestFile, 'path' | 'size'>,
     signal?: AbortSignal,
   ): Promise<number | null> {
     try {
-      const layout = await this.at(table, version, path, signal)
+      const layout = await this.at(table, version, manifest, signal)
       return (await importLayout()).committedAt(layout)
     } catch (error) {
       signal?.throwIfAborted()

@@ -20,7 +20,7 @@ import type { BlobStore } from '../storage/blob-store.js'
 import type { VersionRecord } from './version.js'
 
 /** Maximum size in bytes of a manifest that Sheaf reads. */
-const manifestBytesMax = 64 * 1024 * 1024
+export const manifestBytesMax = 64 * 1024 * 1024
 
 /** The last bytes of every Lance file. */
 const magic = 'LANC'

@@ -58,7 +58,7 @@ export async function lanceReaderOf(
 ): Promise<Pick<OpenTable, 'layout' | 'reader'>> {
   const { manifest } = await recordOf(engine, table, version, signal)
   assert(manifest !== undefined, `version ${version} of table ${idText(table.id)} has no manifest`)
-  const layout = await engine.versions.lanceLayouts.at(table, version, manifest.path, signal)
+  const layout = await engine.versions.lanceLayouts.at(table, version, manifest, signal)
   return { layout, reader: readerFor(engine.source, table.location, layout) }
 }
 

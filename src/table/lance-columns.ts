@@ -1,7 +1,7 @@
 /** Reads columns from data files of Lance tables. */
 import type { Column } from '../arrow/column.js'
 import type { DataType } from '../arrow/types.js'
-import { invalidInput, quote } from '../errors.js'
+import { corrupted, invalidInput, quote } from '../errors.js'
 import { VectorSegment } from '../kernels/vector-segment.js'
 import type { LanceFile } from '../lance/file.js'
 import { lazyImport } from '../lazy-import.js'
@@ -37,8 +37,12 @@ export function lanceKey({ fieldsById }: LanceColumns, id: number): string {
     : JSON.stringify(field, ['id', 'children'])
 }
 
-/** The rows of a fragment to read. `claim`: called with the number of bytes that the column takes. */
+/**
+ * The rows of a fragment to read. `fragmentRows`: all rows of the fragment. `claim`: called with the number of bytes that
+ * the column takes.
+ */
 interface RowRange {
+  readonly fragmentRows: number
   readonly from: number
   readonly to: number
   readonly claim: Claim
@@ -53,9 +57,9 @@ export async function readLanceColumn(
   location: string,
   columns: LanceColumns,
   field: TableField,
-  { from, to, claim }: RowRange,
+  { fragmentRows, from, to, claim }: RowRange,
 ): Promise<LoadedColumn> {
-  const { file, lanceField } = await openColumn(source, location, columns, field)
+  const { file, lanceField } = await openColumn(source, location, columns, field, fragmentRows)
   const width = widthOf(field.type)
   if (width !== null) claim(Math.ceil(width * (to - from)))
   let segment: VectorSegment | null = null
@@ -80,16 +84,24 @@ export async function readLanceVectors(
   location: string,
   columns: LanceColumns,
   field: TableField,
-  { from, to }: Pick<RowRange, 'from' | 'to'>,
+  { fragmentRows, from, to }: Omit<RowRange, 'claim'>,
 ): Promise<Column> {
-  const { file, lanceField } = await openColumn(source, location, columns, field)
+  const { file, lanceField } = await openColumn(source, location, columns, field, fragmentRows)
   const allocate = (bytes: number) => new Uint8Array(bytes)
   return file.readColumn(lanceField, id => columns.columns.get(id), from, to, { allocate })
 }
 
-async function openColumn(source: TableSource, location: string, columns: LanceColumns, field: TableField) {
+async function openColumn(
+  source: TableSource,
+  location: string,
+  columns: LanceColumns,
+  field: TableField,
+  fragmentRows: number,
+) {
   const path = `${location}/${columns.lance}`
   const file = await source.lanceFiles.get(path, () => open(source, path, columns.bytes))
+  if (file.rows !== fragmentRows)
+    throw invalidInput(`${path} has ${file.rows} rows, but the manifest says ${fragmentRows}`)
   const lanceField = columns.fieldsById.get(field.id)
   if (lanceField === undefined) throw invalidInput(`${path} has no column ${quote(field.name)}`)
   return { file, lanceField }
@@ -98,7 +110,8 @@ async function openColumn(source: TableSource, location: string, columns: LanceC
 async function open(source: TableSource, path: string, bytes: number): Promise<LanceFile> {
   const { store } = source
   const { openLanceFile } = await importFile()
-  const size = bytes > 0 ? bytes : ((await store.stat(path))?.size ?? 0)
+  const size = bytes > 0 ? bytes : (await store.stat(path))?.size
+  if (size === undefined) throw corrupted(`${path} is missing`)
   // Each request to object storage takes long, so few requests read many bytes.
   if (store.replace !== undefined) return openLanceFile(new FarFile(source, path, size), path)
   return openLanceFile(

@@ -1,6 +1,5 @@
 /** Reads deletion files of Lance tables. */
-import { corrupted } from '../errors.js'
-import { decodeDeletions } from '../lance/deletion-file.js'
+import { readDeletionFile } from '../lance/deletion-file.js'
 import type { LanceRuns } from '../manifest/layout.js'
 import type { NumberRuns } from '../primitives/number-runs.js'
 import type { MaybePromise } from '../primitives/task.js'
@@ -12,11 +11,6 @@ export function readLanceDeletions(
   location: string,
   { lance, deletions, rows }: LanceRuns,
 ): MaybePromise<NumberRuns> {
-  const path = `${location}/${lance}`
-  const load = async () => {
-    const bytes = await store.get(path)
-    if (bytes === null) throw corrupted(`${path} is missing`)
-    return decodeDeletions(bytes, deletions, rows)
-  }
-  return runs.get(path, load) as MaybePromise<NumberRuns>
+  const load = () => readDeletionFile(store, location, deletions, rows)
+  return runs.get(`${location}/${lance}`, load) as MaybePromise<NumberRuns>
 }

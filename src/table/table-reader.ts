@@ -411,7 +411,7 @@ export class TableReader {
     const file = fileOf(part.fragment, field)
     if (file === undefined || !('lance' in file) || elementKind(field.type) === null) return null
     if (this.#source.columns.has(this.#keyOf(file, part, field))) return null
-    const range = { from: part.first, to: part.first + part.rows }
+    const range = { fragmentRows: part.fragment.rows, from: part.first, to: part.first + part.rows }
     const reading = readLanceVectors(this.#source, this.#location, file, field, range)
     return whenResolved(
       this.#arrived(reading, signal),
@@ -932,13 +932,14 @@ export class TableReader {
   /** Read rows `from` to `to - 1` of a part's column from a data file of Lance. */
   #lanceRows(
     file: LanceColumns,
-    { first }: Part,
+    { fragment, first }: Part,
     field: TableField,
     from: number,
     to: number,
     claim: Claim,
   ): Promise<LoadedColumn> {
     return readLanceColumn(this.#source, this.#location, file, field, {
+      fragmentRows: fragment.rows,
       from: first + from,
       to: first + to,
       claim,
