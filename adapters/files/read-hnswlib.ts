@@ -73,7 +73,8 @@ interface HnswlibPiece {
  * ```js
  * const docs = await ns.createTable('docs', readHnswlib('hnswlib.index', { space: 'cosine', dim: 384 }))
  * ```
- * @throws InvalidInput for a file that is truncated or broken, or does not fit `space` and `dim`.
+ * @throws InvalidInput for a file that is truncated or broken, or does not fit `space` and `dim`; after the last batch for
+ * a label that occurs twice.
  */
 export function readHnswlib(path: string, options?: ReadHnswlibOptions): AsyncGenerator<ArrowBatch>
 export async function* readHnswlib(
@@ -114,13 +115,19 @@ export async function* hnswlibPieces(
     await checkUpperLinks(file, path, header, pacer)
     const { count, stride } = header
     const perPiece = Math.max(1, Math.floor(batchBytes / stride))
+    const labels = new BigUint64Array(count)
+    let kept = 0
     yield { labels: new BigUint64Array(0), vectors: new Float32Array(0), dim: header.dim }
     for (let first = 0; first < count; first += perPiece) {
       signal?.throwIfAborted()
       const bytes = await file.read(headerBytes + first * stride, Math.min(perPiece, count - first) * stride)
-      yield readPiece(bytes, { header, first, path, isNormalized: space === 'cosine' })
+      const piece = readPiece(bytes, { header, first, path, isNormalized: space === 'cosine' })
+      labels.set(piece.labels, kept)
+      kept += piece.labels.length
+      yield piece
       await pacer.turn()
     }
+    checkDistinct(labels.subarray(0, kept), path)
   } finally {
     await file.close()
   }
@@ -242,6 +249,15 @@ function readPiece(
     labels[kept++] = view.getBigUint64(at + labelAt, true)
   }
   return { labels: labels.slice(0, kept), vectors: vectors.slice(0, kept * dim), dim }
+}
+
+/** Check that no label occurs twice. Sorts the labels, unless they ascend already. */
+function checkDistinct(labels: BigUint64Array, path: string): void {
+  const firstPair = () => labels.findIndex((label, i) => i > 0 && label <= labels[i - 1]!)
+  if (firstPair() === -1) return
+  labels.sort()
+  const twice = firstPair()
+  if (twice !== -1) throw brokenFile(path, `the label ${labels[twice]} occurs twice`)
 }
 
 function batchOf({ labels, vectors, dim }: HnswlibPiece): Batch {

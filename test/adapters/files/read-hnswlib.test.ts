@@ -109,6 +109,27 @@ test('labels have 64 bits', async () => {
   expect((await readAll(path))[0]!.id).toBe(2n ** 64n - 1n)
 })
 
+test('a label that occurs twice is refused, also in any order', async () => {
+  const bytes = readFileSync(`${golden}/l2.bin`)
+  const [stride, labelAt] = [Number(bytes.readBigUInt64LE(24)), Number(bytes.readBigUInt64LE(32))]
+  const kept = oracle(bytes).map(({ id }) => id)
+  const copyLast = (copy: Buffer) => {
+    // The first and the last element that is not deleted get the same label.
+    for (
+      let at = 96 + labelAt;
+      at < 96 + labelAt + Number(bytes.readBigUInt64LE(16)) * stride;
+      at += stride
+    ) {
+      const label = copy.readBigUInt64LE(at)
+      if (label === kept[0] || label === kept.at(-1)) copy.writeBigUInt64LE(2n ** 63n, at)
+    }
+  }
+  expect(await failure(readAll(changed(bytes, copyLast)))).toMatchObject({
+    code: 13,
+    message: expect.stringContaining('the label 9223372036854775808 occurs twice'),
+  })
+})
+
 test('dim and space that do not fit the file are refused', async () => {
   const wrongDim = await failure(readAll(`${golden}/l2.bin`, { dim: 5 }))
   expect(wrongDim).toMatchObject({ name: 'InvalidInput', message: expect.stringContaining('dimension 4') })
