@@ -8,6 +8,7 @@
  */
 import { invalidInput, quote, type SheafError, schemaMismatch, unsupported } from '../errors.js'
 import { bitmapBytes, countBits, cutBits } from './bits.js'
+import { invalidUtf8Row } from './check-utf8.js'
 import type { Batch, Column } from './column.js'
 import { concatColumns } from './concat.js'
 import { isDecimal } from './decimal.js'
@@ -340,7 +341,7 @@ function readOffsetColumn(type: DataType, data: ForeignData, rows: Rows, path: s
   }
   if (type.kind === 'utf8' || type.kind === 'binary') {
     const values = bytesOf(data, path, last).subarray(first, last)
-    return { ...rows, values, offsets }
+    return checkedText({ ...rows, values, offsets }, path)
   }
   const [field] = childFields(type)
   const child = readColumn(field!.type, childOf(data, 0, path), last, `${path}[]`)
@@ -375,7 +376,14 @@ function readViews(type: DataType, data: ForeignData, rows: Rows, path: string):
     values.set(part, at)
     at += part.length
   }
-  return { ...rows, type, values, offsets }
+  return checkedText({ ...rows, type, values, offsets }, path)
+}
+
+/** Return a column of text or bytes. Throws InvalidInput if a text is not valid UTF-8. */
+function checkedText(column: Column, path: string): Column {
+  const row = column.type.kind === 'utf8' ? invalidUtf8Row(column) : -1
+  if (row !== -1) throw broken(path, `has invalid UTF-8 in row ${row}`)
+  return column
 }
 
 function childOf(data: ForeignData, index: number, path: string): ForeignData {

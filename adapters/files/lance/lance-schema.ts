@@ -50,11 +50,7 @@ export function lanceSchema(schema: Schema, version: LanceVersion | undefined): 
     }
   }
   for (const [i, field] of schema.fields.entries()) {
-    if (field.name.includes('.')) {
-      throw unsupported(`column ${quote(field.name)} has a dot in its name, which Lance does not allow`, {
-        hint: 'select the column under another name',
-      })
-    }
+    checkName(field.name)
     add(field, -1, i, [], field.name)
   }
   return {
@@ -63,6 +59,30 @@ export function lanceSchema(schema: Schema, version: LanceVersion | undefined): 
     metadata: schema.metadata ?? {},
     leaves,
   }
+}
+
+/** The names of columns that Lance computes. */
+const reserved: ReadonlySet<string> = new Set([
+  '_rowid',
+  '_rowaddr',
+  '_rowoffset',
+  '_row_created_at_version',
+  '_row_last_updated_at_version',
+])
+
+/** Throw Unsupported for a name of a column with which LanceDB cannot open or query the table. */
+function checkName(name: string): void {
+  const what = reserved.has(name)
+    ? 'has a name that Lance reserves'
+    : name === ''
+      ? 'has an empty name, with which LanceDB answers no query'
+      : name.includes('.')
+        ? 'has a dot in its name, which Lance does not allow'
+        : name.includes('`')
+          ? 'has a backtick in its name, with which LanceDB answers no query'
+          : null
+  if (what === null) return
+  throw unsupported(`column ${quote(name)} ${what}`, { hint: 'select the column under another name' })
 }
 
 function hasMap(type: DataType): boolean {

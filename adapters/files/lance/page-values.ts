@@ -1,6 +1,6 @@
 /** Views the values of a leaf as Lance stores them: cells of one width, or bytes with offsets. */
 import { bitmapBytes, copyBits } from '../../../src/arrow/bits.js'
-import type { Column } from '../../../src/arrow/column.js'
+import { type Column, isValid } from '../../../src/arrow/column.js'
 import { asBytes, cellBytes } from '../../../src/arrow/layout.js'
 import { MessageWriter } from './message-writer.js'
 
@@ -50,10 +50,25 @@ export function pageValues(column: Column): PageValues {
   const { type, length } = column
   if (type.kind === 'null') return null
   if (type.kind === 'utf8' || type.kind === 'binary') {
-    const bytes = column.values as Uint8Array
-    return { kind: 'variable', length, offsets: column.offsets!, bytes, offsetBytes: type.large ? 8 : 4 }
+    return { kind: 'variable', length, ...withoutBytesOfNulls(column), offsetBytes: type.large ? 8 : 4 }
   }
   return fixedValues(column)
+}
+
+/** Return values whose nulls have no bytes. LanceDB checks the text of nulls, too. */
+function withoutBytesOfNulls(column: Column): Pick<VariableValues, 'offsets' | 'bytes'> {
+  const { length, nullCount } = column
+  const from = column.offsets!
+  const bytes = column.values as Uint8Array
+  if (nullCount === 0) return { offsets: from, bytes }
+  const offsets = new Int32Array(length + 1)
+  for (let i = 0; i < length; i++)
+    offsets[i + 1] = offsets[i]! + (isValid(column, i) ? from[i + 1]! - from[i]! : 0)
+  if (offsets[length] === from[length]! - from[0]!) return { offsets: from, bytes }
+  const kept = new Uint8Array(offsets[length]!)
+  for (let i = 0; i < length; i++)
+    if (isValid(column, i)) kept.set(bytes.subarray(from[i]!, from[i + 1]!), offsets[i]!)
+  return { offsets, bytes: kept }
 }
 
 function fixedValues(column: Column): FixedValues {

@@ -1,8 +1,9 @@
 /** Rows to Lance tables: which files there are, and what is refused. The peers read the values. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import * as arrow from 'apache-arrow'
 import { describe, expect, test } from 'vitest'
-import { writeLance } from '../../../adapters/files/public.js'
+import { writeArrow, writeLance, writeParquet } from '../../../adapters/files/public.js'
 import { ErrorCode } from '../../../src/errors.js'
 import { failure } from '../../support/failure.js'
 import { temporaryRoots } from '../../support/roots.js'
@@ -13,6 +14,40 @@ function newFolder(): string {
   const folder = newRoot()
   mkdirSync(folder)
   return folder
+}
+
+/** A table of apache-arrow with the column `s` of two texts. */
+function textTable(nullBitmap: Uint8Array | null, offsets: readonly number[], ...bytes: readonly number[]) {
+  const data = arrow.makeData({
+    type: new arrow.Utf8(),
+    length: 2,
+    nullCount: nullBitmap === null ? 0 : 1,
+    nullBitmap,
+    valueOffsets: Int32Array.from(offsets),
+    data: Uint8Array.from(bytes),
+  })
+  return new arrow.Table({ s: new arrow.Vector([data]) })
+}
+
+test.each([
+  ['two columns with one name', ErrorCode.SchemaValidation, doubled()],
+  ['text that is not UTF-8', ErrorCode.InvalidInput, textTable(null, [0, 1, 2], 0xff, 0x61)],
+  ['a character in two texts', ErrorCode.InvalidInput, textTable(null, [0, 1, 2], 0xc3, 0xa4)],
+])('no writer writes %s', async (_, code, table) => {
+  const folder = newFolder()
+  for (const write of [writeLance, writeParquet, writeArrow]) {
+    expect((await failure(write(join(folder, write.name), table))).code).toBe(code)
+  }
+  expect(readdirSync(folder)).toEqual([])
+})
+
+/** A table with two columns with the name `a`. */
+function doubled() {
+  const field = new arrow.Field('a', new arrow.Int32(), true)
+  const column = arrow.vectorFromArray([1], new arrow.Int32()).data[0]!
+  const struct = new arrow.Struct<{ a: arrow.Int32 }>([field, field])
+  const data = arrow.makeData({ type: struct, length: 1, children: [column, column] })
+  return new arrow.Table([new arrow.RecordBatch(new arrow.Schema([field, field]), data)])
 }
 
 describe('writeLance', () => {
@@ -61,7 +96,22 @@ describe('writeLance', () => {
   test('refuses types that Lance does not have, and tables without columns', async () => {
     const path = join(newFolder(), 't.lance')
     expect((await failure(writeLance(path, []))).code).toBe(ErrorCode.InvalidInput)
-    expect((await failure(writeLance(path, [{ 'a.b': 1 }]))).code).toBe(ErrorCode.Unsupported)
     expect(existsSync(path)).toBe(false)
+  })
+
+  test.each(['a.b', 'a`b', '', '_rowid', '_row_created_at_version'])(
+    'refuses the column name %j, with which LanceDB cannot query',
+    async name => {
+      const path = join(newFolder(), 't.lance')
+      expect((await failure(writeLance(path, [{ [name]: 1 }]))).code).toBe(ErrorCode.Unsupported)
+      expect(existsSync(path)).toBe(false)
+    },
+  )
+
+  test('writes no bytes of nulls, because LanceDB checks their text', async () => {
+    const path = join(newFolder(), 't.lance')
+    await writeLance(path, textTable(Uint8Array.of(0b10), [0, 3, 4], 0xff, 0xfe, 0xfd, 0x61))
+    const [name] = readdirSync(join(path, 'data'))
+    expect(readFileSync(join(path, 'data', name!)).includes(Buffer.of(0xff, 0xfe, 0xfd))).toBe(false)
   })
 })
