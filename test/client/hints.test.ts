@@ -64,6 +64,7 @@ test('a search in lists shows the conversion to vectors, which works', async () 
     code: 13,
     hint: expect.stringMatching(hint),
   })
+  expect(await failure(lists.alterColumns({ v: { type: 'vector(3)' } }))).toMatchObject({ status: 400 })
   await lists.alterColumns({ v: { type: 'vector(2)' } })
   expect(await lists.search([3, 4]).limit(1).toArray()).toMatchObject([{ _distance: 0 }])
 })

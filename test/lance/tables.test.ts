@@ -81,6 +81,14 @@ describe.each(['plain', 'stable'])('the table %s', name => {
     await ns.close()
   })
 
+  test('a comparison of versions matches updated rows only if the table has stable row ids', async () => {
+    const ns = await connect(address(golden))
+    const diff = (await ns.openTable(name)).diff(3, 4)
+    const counts = [await diff.added.count(), await diff.removed.count(), await diff.changed.count()]
+    expect(counts).toEqual(name === 'stable' ? [0, 0, 1] : [1, 1, 0])
+    await ns.close()
+  })
+
   test('a root reads the table at a registered location, also versions that are written later', async () => {
     const folder = freshFolder()
     const ns = await connect(folder)
