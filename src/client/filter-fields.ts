@@ -26,15 +26,14 @@ export function filterFields(
   known?: Values,
 ): { readonly filter: string; readonly parameters?: Values } {
   if (typeof filter === 'string') {
-    if (filter.trim() === '')
-      throw invalidInput(`${call}: the condition is blank`, { hint: "for all rows, write 'true'" })
+    if (filter.trim() === '') throw invalidInput(`${call}: the condition is blank`)
     if (parameters === undefined) return { filter }
     return { filter, parameters: writeParameters(parameters) }
   }
   if (!isSqlFragment(filter)) {
     throw invalidInput(
       `${call}: a condition must be SQL text, or a fragment made by the tag sql, got ${quote(filter)}`,
-      { hint: `write ${call}(${call === 'update' ? 'set, ' : ''}${exampleOf(filter)})` },
+      { hint: `write ${call}(${exampleOf(filter)})` },
     )
   }
   if (parameters !== undefined)

@@ -43,8 +43,8 @@ const importTableRows = lazyImport(() => import('./table-rows.js'))
 export type Identifier = string | readonly string[]
 
 const identifierShape = either<Identifier>(
-  { is: value => typeof value === 'string', shape: string() },
-  { is: () => true, shape: array(string()) },
+  { is: value => Array.isArray(value), shape: array(string()) },
+  { is: () => true, shape: string() },
 )
 
 /** Options of `Namespace.createTable`. */
@@ -621,8 +621,6 @@ takeNoMore(Namespace.prototype, {
 const wireModes = { create: 'Create', exist_ok: 'ExistOk', overwrite: 'Overwrite' } as const
 
 function pathOf(call: string, id: Identifier): readonly string[] {
-  if (typeof id === 'object' && id !== null && !Array.isArray(id))
-    throw invalidInput(`${call}: the identifier must be a string or an array of names, got ${quote(id)}`)
   const checked = parse(identifierShape, id, `${call}: the identifier`)
   return typeof checked === 'string' ? parseId(checked) : checked
 }

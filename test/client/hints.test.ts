@@ -46,14 +46,8 @@ test('a condition that is an object shows the condition as text', () => {
   expect(where({ id: { gt: 1 } })).toMatchObject({ hint: "write where('id = ?', [7])" })
 })
 
-test('conditions of update and delete show all arguments, and how to change all rows', async () => {
-  const update = table.update({ n: 1 }, { lang: 'en' } as never)
-  expect(await failure(update)).toMatchObject({ code: 13, hint: "write update(set, 'lang = ?', ['en'])" })
-  expect(await failure(table.delete(' '))).toMatchObject({ code: 13, hint: "for all rows, write 'true'" })
-})
-
-test('an object as identifier names both forms', async () => {
-  const message = /^createTable: the identifier must be a string or an array of names, got \{"name":"a"/
+test('an object as identifier names the usual form', async () => {
+  const message = expect.stringContaining('createTable: the identifier must be a string, got {"name":"a"')
   expect(await failure(ns.createTable({ name: 'a' } as never, []))).toMatchObject({ code: 13, message })
 })
 
