@@ -235,7 +235,18 @@ function checkText({ offsets, bytes }: ByteStrings, part: PagePart): void {
   if (!isValid) throw brokenParquet('a page has a text that is not valid UTF-8', part.at)
 }
 
-/** Write a big-endian integer as a longer little-endian integer. */
+/** Check that a big-endian integer has no more than `width` bytes besides copies of its sign. */
+function checkSign(cell: Uint8Array, width: number, part: PagePart): void {
+  const rest = cell.length - width
+  if (rest <= 0) return
+  const sign = cell[rest]! >= 128 ? 255 : 0
+  for (let i = 0; i < rest; i++) {
+    if (cell[i] !== sign)
+      throw brokenParquet(`a page has a decimal that does not fit ${width} bytes`, part.at)
+  }
+}
+
+/** Write a big-endian integer as a little-endian integer of another width. */
 function reverseInto(from: Uint8Array, to: Uint8Array): void {
   const sign = from[0]! >= 128 ? 255 : 0
   for (let i = 0; i < to.length; i++) to[i] = i < from.length ? from[from.length - 1 - i]! : sign
@@ -248,7 +259,7 @@ function fixedColumn(plan: LeafPlan, cells: Uint8Array, count: number, part: Pag
     case 'null':
       return nullColumn(value, count)
     case 'decimal':
-      return column(value, count, decimalCells(cells, count, value.bits >>> 3, leaf))
+      return column(value, count, decimalCells(cells, count, value.bits >>> 3, leaf, part))
     case 'interval':
       if (leaf.width === 12) return column(value, count, intervalCells(cells, count))
       break
@@ -275,7 +286,9 @@ function fixedColumn(plan: LeafPlan, cells: Uint8Array, count: number, part: Pag
         part.at,
       )
     if (out instanceof BigInt64Array) out[i] = quotient
-    else out[i] = Number(BigInt.asIntN(32, quotient))
+    else out[i] = Number(quotient)
+    if (BigInt(out[i]!) !== quotient)
+      throw brokenParquet(`a column of seconds has the value ${stored}, which is not a time`, part.at)
   }
   return column(value, count, out)
 }
@@ -301,11 +314,15 @@ function decimalCells(
   count: number,
   width: number,
   { physical, width: stored }: SchemaNode,
+  part: PagePart,
 ) {
   const out = new Uint8Array(width * count)
   if (physical === 'fixed_len_byte_array') {
-    for (let i = 0; i < count; i++)
-      reverseInto(cells.subarray(i * stored, (i + 1) * stored), out.subarray(i * width, (i + 1) * width))
+    for (let i = 0; i < count; i++) {
+      const cell = cells.subarray(i * stored, (i + 1) * stored)
+      checkSign(cell, width, part)
+      reverseInto(cell, out.subarray(i * width, (i + 1) * width))
+    }
     return out
   }
   const bytes = physical === 'int32' ? 4 : 8

@@ -196,6 +196,7 @@ export class LeafReader {
       if (next === null) return null
       if (skipped > 0 && next.entries <= skipped) return next.entries
       this.#page = await this.#open(next)
+      if (next.entries === 0) await this.#pacer.turn()
     }
     const page = this.#page
     const entries = Math.min(blockEntries, page.left)
