@@ -90,7 +90,7 @@ function nearestKey(name: string, names: PersistentMap<unknown>): string | undef
 export function checkRows(head: TableHead): void {
   if (head.kind === 'lance') {
     throw unsupported(`the rows of table ${idText(head.id)} are kept by a Lance engine, not by Sheaf`, {
-      hint: 'queries can read the rows; for all other calls, use a Lance client',
+      hint: 'queries can read the rows; write them with a Lance client that uses this catalog as its namespace, or copy them into a table of Sheaf',
     })
   }
   if (head.kind === 'pointer') {

@@ -116,13 +116,14 @@ const tablesAtOnce = 16
 export class LanceDirectory {
   readonly #engine: Engine
   readonly #store: LanceStore
-  readonly #warn: (message: string, cause: unknown) => void
+  readonly #onWarning: (message: string, cause: unknown) => void
+  readonly #warned = new Set<string>()
   #last: Promise<void> = Promise.resolve()
 
   constructor(engine: Engine, store: LanceStore, warn: (message: string, cause: unknown) => void) {
     this.#engine = engine
     this.#store = store
-    this.#warn = warn
+    this.#onWarning = warn
   }
 
   /** Return operations that look for new tables and tags before they need them. */
@@ -218,7 +219,7 @@ export class LanceDirectory {
           `tag ${quote(tag)} of table ${quote(id[0])} is left out`,
           new SheafError(
             ErrorCode.Unsupported,
-            `its version is on the branch ${quote(branch)}, which Sheaf does not read`,
+            `its version is on the branch ${quote(branch)}, which Sheaf does not read: read it with LanceDB, or copy the branch into a table`,
           ),
         )
     }
@@ -230,6 +231,13 @@ export class LanceDirectory {
     }
     for (const [tag] of head.tags)
       if (!tags.has(tag)) await deleteTableTag(engine, { id: [...id], tag }, { signal })
+  }
+
+  /** Report a problem, once. */
+  #warn(message: string, cause: unknown): void {
+    if (this.#warned.has(message)) return
+    this.#warned.add(message)
+    this.#onWarning(message, cause)
   }
 }
 
