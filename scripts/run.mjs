@@ -30,11 +30,14 @@ function entryOf(tool) {
   return join(folder, JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).bin[tool])
 }
 
-function spawn(program, programArgs, { cwd = root, quiet = false } = {}) {
+function spawn(program, programArgs, { cwd = root, quiet = false, env = process.env, timeout } = {}) {
   const result = processes.spawnSync(program, programArgs, {
     cwd,
+    env,
+    timeout,
     stdio: ['ignore', quiet ? 'ignore' : 'inherit', 'inherit'],
   })
+  if (result.error?.code === 'ETIMEDOUT') return 1
   if (result.error) throw result.error
   if (result.signal) process.kill(process.pid, result.signal)
   return result.status ?? 1
@@ -118,9 +121,33 @@ function testPeers(options) {
     )
     return
   }
+  installNative(join(folder, 'native'))
   run(process.execPath, [entryOf('tsc'), '-p', folder])
   run(process.execPath, [entryOf('vitest'), 'run', '--config', join(folder, 'vitest.config.ts'), ...options])
   console.log(`peers: ${clients.length} clients tested, 0 skipped`)
+}
+
+/**
+ * Install the packages that compile native code, or print that their tests are skipped. Without optimization, the
+ * compilation takes seconds instead of minutes.
+ */
+function installNative(folder) {
+  if (isInstalled(folder)) return
+  console.log('compiling hnswlib-node and better-sqlite3 ...')
+  const [program, ...first] = npmCommand()
+  const npmArgs = [
+    ...first,
+    'install',
+    '--no-save',
+    ...installOptions,
+    '--fetch-retries=1',
+    '--prefix',
+    folder,
+  ]
+  const env = { ...process.env, CFLAGS: '-O0', CXXFLAGS: '-O0' }
+  const status = spawn(program, npmArgs, { quiet: true, env, timeout: 180_000 })
+  if (status !== 0)
+    console.log('peers: packages that compile native code skipped, because this failed or took too long')
 }
 
 /**

@@ -27,6 +27,8 @@ interface Connection {
 
 /** The parts of `node:sqlite` that are used. Types of Node 20 do not have them. */
 interface NodeStatement {
+  /** The text of the statement. */
+  readonly sourceSQL: string
   setReadBigInts(enabled: boolean): void
   setReturnArrays(enabled: boolean): void
   columns(): { readonly name: string; readonly type: string | null }[]
@@ -138,6 +140,9 @@ function overNode({ DatabaseSync }: NodeSqlite, path: string, extensions: readon
         const statement = database.prepare(sql)
         statement.setReadBigInts(true)
         statement.setReturnArrays(true)
+        // Node ignores the text after the first statement.
+        if (!isBlank(sql.slice(statement.sourceSQL.length)))
+          throw new Error('the query has more than one statement')
         const columns = statement.columns().map(({ name, type }) => ({ name, declared: type }))
         if (columns.length === 0) throw new Error('the query returns no rows')
         return { columns, rows: statement.iterate() }
@@ -145,6 +150,11 @@ function overNode({ DatabaseSync }: NodeSqlite, path: string, extensions: readon
       close: () => database.close(),
     }
   })
+}
+
+/** Return whether a text of SQL has only white space, comments and semicolons. */
+function isBlank(sql: string): boolean {
+  return /^(?:[\s;]|--[^\n]*(?:\n|$)|\/\*(?:[^*]|\*(?!\/))*(?:\*\/|$))*$/.test(sql)
 }
 
 function closedOnError<T>(database: { close(): unknown }, work: () => T): T {

@@ -1,6 +1,6 @@
 /**
  * Files that other packages wrote, read by Sheaf and by these packages. Two of the packages compile native code, so they
- * are installed by hand: `npm install --no-save better-sqlite3 hnswlib-node sqlite-vec flexsearch@0.8` in this folder.
+ * are in the folder `native`. Without better-sqlite3, the tests use `node:sqlite`, if Node has it.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -15,24 +15,42 @@ import { failure } from '../support/failure.js'
 import { temporaryRoots } from '../support/roots.js'
 
 const load = createRequire(import.meta.url)
+const loadNative = createRequire(new URL('./native/package.json', import.meta.url))
 const folder = temporaryRoots()()
 mkdirSync(folder)
 
 /** Return a package, or null if it cannot be installed or loaded on this machine. */
-function packageOf(name: string) {
+function packageOf(name: string, from = load) {
   try {
-    return load(name)
+    return from(name)
   } catch {
     console.log(`peers: ${name} skipped, because it cannot be installed or loaded here`)
     return null
   }
 }
-const [hnswlib, Sqlite, sqliteVec, flexsearch] = [
-  'hnswlib-node',
-  'better-sqlite3',
-  'sqlite-vec',
-  'flexsearch',
-].map(packageOf)
+const hnswlib = packageOf('hnswlib-node', loadNative)
+const [sqliteVec, flexsearch] = ['sqlite-vec', 'flexsearch'].map(name => packageOf(name))
+const Sqlite = sqlite()
+
+/** Return a class of databases, or null if there is none. */
+function sqlite() {
+  const Package = packageOf('better-sqlite3', loadNative)
+  try {
+    // The constructor loads the native part, which another version of Node may have compiled.
+    new Package(':memory:').close()
+    return Package
+  } catch {
+    const node = packageOf('node:sqlite')
+    return (
+      node &&
+      class extends node.DatabaseSync {
+        constructor(path: string) {
+          super(path, { allowExtension: true })
+        }
+      }
+    )
+  }
+}
 
 async function rowsOf(batches: AsyncIterable<{ toArray(): unknown[] }>) {
   const rows: Record<string, unknown>[] = []
@@ -72,7 +90,7 @@ describe.skipIf(hnswlib === null)('hnswlib-node', () => {
   })
 })
 
-describe.skipIf(Sqlite === null)('better-sqlite3', () => {
+describe.skipIf(Sqlite === null)('SQLite', () => {
   function database(name: string, sql: string): string {
     const path = `${folder}/${name}.db`
     const created = new Sqlite(path)
@@ -166,6 +184,12 @@ describe.skipIf(Sqlite === null)('better-sqlite3', () => {
     ).toEqual(['id Int64', 'v Utf8'])
   })
 
+  test('comments and semicolons may follow a query', async () => {
+    const path = database('comments', 'CREATE TABLE t (id INTEGER); INSERT INTO t VALUES (1)')
+    const query = "SELECT id FROM t WHERE '; --' <> '' ; -- one; two\n ; /* three */ /* four"
+    expect(await rowsOf(readSqlite(path, { query }))).toEqual([{ id: 1n }])
+  })
+
   test('a value that does not fit is an error with row and column', async () => {
     const path = database('bad', `CREATE TABLE t (id INTEGER); INSERT INTO t VALUES (1), ('x')`)
     const error = await failure(rowsOf(readSqlite(path, { table: 't' })))
@@ -184,6 +208,7 @@ describe.skipIf(Sqlite === null)('better-sqlite3', () => {
       [path, { table: 'missing' }],
       [path, { query: 'DELETE FROM t' }],
       [path, { query: 'SELECT 1; SELECT 2' }],
+      [path, { query: 'SELECT 1; -- one\n/* two */; SELECT' }],
       [path, { query: 'SELECT 1 AS a, 2 AS a' }],
       [path, { table: 't', vectors: { w: 2 } }],
       [path, { table: 't', vectors: { v: 0 } }],

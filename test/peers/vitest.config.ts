@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
-// The readers of files import their packages, which are installed only in this folder.
-const alias = { 'better-sqlite3': resolve('test/peers/node_modules/better-sqlite3/lib/index.js') }
+// The readers of files import their packages, which are installed only in a folder next to this file.
+const alias = { 'better-sqlite3': resolve('test/peers/native/node_modules/better-sqlite3/lib/index.js') }
 
 export default defineConfig({
   resolve: { alias },

@@ -25,5 +25,15 @@ for (const version of versions) {
     env: { ...process.env, SHEAF_DOCS_NODE: program },
   })
   if (status !== 0) failed = true
+  if (Number(version.split('.')[0]) >= 24 && !readsSqlite(program)) failed = true
 }
+
+/** Run the tests of SQLite files on a version of Node with `node:sqlite`. Returns whether they pass. */
+function readsSqlite(program) {
+  const config = join(root, 'test', 'peers', 'vitest.config.ts')
+  const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs')
+  const words = [vitest, 'run', '--config', config, 'test/peers/imports.test.ts', '-t', 'SQLite']
+  return spawnSync(program, words, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] }).status === 0
+}
+
 if (failed) process.exit(1)
