@@ -66,20 +66,31 @@ export async function importLanceTables(
   await using root: Namespace = await openRoot(command, { writes: true, signal })
   const finished: Import[] = []
   const failures: SheafError[] = []
+  const unbuilt: string[] = []
   for (const { folder, name } of tables) {
     try {
-      finished.push(await importOne(root, folder, name, { command, signal, isOneOfMany: tables.length > 1 }))
+      const { work, failed } = await importOne(root, folder, name, {
+        command,
+        signal,
+        isOneOfMany: tables.length > 1,
+      })
+      finished.push(work)
+      unbuilt.push(...failed)
     } catch (error) {
       if (tables.length === 1 || !(error instanceof SheafError) || !isLasting(error)) throw error
       failures.push(error)
       console.error(`table ${name} is not imported: ${error.message}`)
     }
   }
-  if (failures.length === 0) for (const each of finished) await each.forget()
-  else {
+  if (failures.length > 0) {
     const message = `${failures.length} of ${showCounted(tables.length, 'table')} could not be imported`
     throw new SheafError(failures[0]!.code, message, { cause: failures[0] })
   }
+  for (const each of finished) await each.forget()
+  if (unbuilt.length === 0) return
+  throw new SheafError(ErrorCode.InvalidTableState, `indexes could not be built: ${unbuilt.join(', ')}`, {
+    hint: 'the tables are complete; create these indexes with other parameters',
+  })
 }
 
 interface Context {
@@ -88,7 +99,13 @@ interface Context {
   readonly isOneOfMany: boolean
 }
 
-async function importOne(root: Namespace, folder: string, name: string, context: Context): Promise<Import> {
+/** Import one table. Returns the import, and the indexes whose builds failed. */
+async function importOne(
+  root: Namespace,
+  folder: string,
+  name: string,
+  context: Context,
+): Promise<{ readonly work: Import; readonly failed: readonly string[] }> {
   const { command, signal, isOneOfMany } = context
   const table = await openLanceTable(folder)
   const isNew = (command.mode ?? 'create') === 'create'
@@ -107,8 +124,8 @@ async function importOne(root: Namespace, folder: string, name: string, context:
   })
   await work.run()
   // A server builds its indexes itself.
-  if (!/^https?:/i.test(command.directory)) await waitForIndexes(root, name, built, signal)
-  return work
+  const isServer = /^https?:/i.test(command.directory)
+  return { work, failed: isServer ? [] : await waitForIndexes(root, name, built, signal) }
 }
 
 interface Target {
@@ -158,23 +175,28 @@ async function copyDefinitions(
   return { lines, indexes }
 }
 
+/** Wait for the builds of indexes. Returns the indexes whose builds failed. */
 async function waitForIndexes(
   root: Namespace,
   name: string,
   indexes: readonly string[],
   signal: AbortSignal,
-): Promise<void> {
-  if (indexes.length === 0) return
+): Promise<readonly string[]> {
+  if (indexes.length === 0) return []
   const line = progressLine()
   const table = await root.openTable(name, { signal })
-  try {
-    for (const [i, index] of indexes.entries()) {
-      line.show(
-        `building index ${index}, ${i + 1} of ${indexes.length}; an interruption leaves it to the next process`,
-      )
-      await table.waitForIndex(index, { signal })
+  const failed: string[] = []
+  for (const [i, index] of indexes.entries()) {
+    line.show(
+      `building index ${index}, ${i + 1} of ${indexes.length}; an interruption leaves it to the next process`,
+    )
+    try {
+      await table.waitForIndex(index, { signal }).finally(() => line.clear())
+    } catch (error) {
+      if (!(error instanceof SheafError && error.code === ErrorCode.InvalidTableState)) throw error
+      console.error(error.message)
+      failed.push(index)
     }
-  } finally {
-    line.clear()
   }
+  return failed
 }

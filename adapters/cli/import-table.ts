@@ -343,7 +343,7 @@ export class Import {
     const { format: given, delimiter, columns, nulls, sourceTable } = this.#command
     if (lance !== undefined) {
       const { version, rows } = lance
-      const onRows = (count: number) => onBytes((size * count) / rows)
+      const onRows = (count: number) => onBytes((size * count) / Math.max(1, rows))
       return { format: 'lance', pieces: readLance(path, version, this.#signal, onRows) }
     }
     const source = await openSource(file, onBytes, this.#signal)

@@ -1,8 +1,10 @@
 /** Runs the command `sheaf import`. */
+import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { quote } from '../../src/errors.js'
 import type { Namespace } from '../../src/index.js'
 import type { Call } from './arguments.js'
+import { formatNames } from './format-names.js'
 import { importLanceTables, lanceTablesOf } from './import-lance.js'
 import { Import } from './import-table.js'
 import { Misuse } from './misuse.js'
@@ -15,6 +17,7 @@ import { untilStopped } from './stopping.js'
 /** Import files into a table, or tables of LanceDB. */
 export async function importSources(command: Call<'import'>, signal = untilStopped()): Promise<void> {
   checkOptions(command)
+  await refuseFormatNames(command)
   const tables = await lanceTablesOf(command)
   if (tables !== null) return importLanceTables(command, tables, signal)
   const { files, leftOut } = await findSources(command.source, hasKnownEnding)
@@ -23,6 +26,14 @@ export async function importSources(command: Call<'import'>, signal = untilStopp
   await using root: Namespace = await openRoot(command, { writes: true, signal })
   const work = new Import(root, command, signal, { name, files })
   await work.run()
+}
+
+/** Throw `Misuse` if a source that does not exist is named like a format: `sheaf import lance ./lancedb ./data`. */
+async function refuseFormatNames({ source }: Call<'import'>): Promise<void> {
+  for (const name of formatNames) {
+    if (!source.includes(name) || (await stat(name).catch(() => null)) !== null) continue
+    throw new Misuse(`there is no file ${name}: to give the format, pass --format ${name}`)
+  }
 }
 
 /** Left out files that are named. */

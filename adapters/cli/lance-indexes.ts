@@ -11,6 +11,7 @@ import type { LanceIndex, LanceManifest } from '../../src/lance/manifest.js'
 import type { LanceField } from '../../src/lance/schema.js'
 import { inBackticks } from '../../src/primitives/in-backticks.js'
 import type { Request } from '../../src/protocol/calls.js'
+import { createIndexRequest } from '../../src/protocol/index-shapes.js'
 import { LocalFile } from '../../src/storage/local-file.js'
 
 type Definition = Omit<Request<'createTableIndex'>, 'id'>
@@ -119,6 +120,7 @@ async function vectorParameters(read: ReadMetadata): Promise<Parameters> {
   const { type, distance_type } = objectIn(described, 'lance:index')
   const kind = vectorKinds.find(each => each === type)
   if (kind === undefined) throw unsupported(`Sheaf has no ${type} indexes`)
+  if (distance_type === undefined) throw unsupported('its file index.idx has no distance type')
   const { storage_metadata } = (await read('auxiliary.idx')) ?? {}
   const parameters = {
     index_type: kind,
@@ -160,7 +162,13 @@ const requestNames: Readonly<Record<string, string>> = {
 async function textParameters(read: ReadMetadata): Promise<Parameters> {
   const text = (await read('metadata.lance'))?.params ?? (await read('tokens.lance'))?.tokenizer
   if (text === undefined) throw unsupported('its files have no parameters')
-  const found = Object.entries(objectIn(text, 'params')).filter(([, value]) => value !== null)
-  const named = Object.fromEntries(found.map(([name, value]) => [requestNames[name] ?? name, value]))
+  const named: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(objectIn(text, 'params'))) {
+    const name = requestNames[key] ?? key
+    if (value === null) continue
+    if (Object.hasOwn(createIndexRequest.fields, name)) named[name] = value
+    else if (value !== false)
+      throw unsupported(`text indexes of Sheaf have no ${key}, which is ${quote(value)}`)
+  }
   return { index_type: 'FTS', ...named } as Parameters
 }

@@ -225,6 +225,7 @@ describe('a directory of LanceDB', () => {
       '--delimiter needs the format csv',
     )
     await expect(importing([source, join(files, 'a.csv'), root])).rejects.toThrow('separately')
+    await expect(importing(['lance', source, root])).rejects.toThrow('pass --format lance')
     await expect(importing([files, root, '--format', 'lance'])).rejects.toThrow('has no table of LanceDB')
     await expect(importing([join(source, 'plain.lance'), join(source, 'plain.lance'), root])).rejects.toThrow(
       'two tables of LanceDB have the name plain',
