@@ -1,5 +1,6 @@
 /** Reads columns from data files of Lance tables. */
 import type { Column } from '../arrow/column.js'
+import { concatColumns } from '../arrow/concat.js'
 import type { DataType } from '../arrow/types.js'
 import { corrupted, invalidInput, quote } from '../errors.js'
 import { VectorSegment } from '../kernels/vector-segment.js'
@@ -7,6 +8,7 @@ import type { LanceFile } from '../lance/file.js'
 import { lazyImport } from '../lazy-import.js'
 import type { LanceColumns } from '../manifest/layout.js'
 import type { TableField } from '../manifest/table-schema.js'
+import { endOfRun } from '../primitives/is-run.js'
 import type { Claim } from '../primitives/memory.js'
 import { FarFile } from './lance-blocks.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
@@ -89,6 +91,51 @@ export async function readLanceVectors(
   const { file, lanceField } = await openColumn(source, location, columns, field, fragmentRows)
   const allocate = (bytes: number) => new Uint8Array(bytes)
   return file.readColumn(lanceField, id => columns.columns.get(id), from, to, { allocate })
+}
+
+/** Number of rows of a part and column that are read one by one, before the whole part is read. */
+const fewRows = 64
+/** By file and column of a part: the number of rows that were read one by one. */
+const rowsRead = new WeakMap<LanceFile, Map<string, number>>()
+
+/**
+ * Rows of the part that begins at row `first` of the file. `fragmentRows`: all rows of the fragment. `part`: a key of the part
+ * and column.
+ */
+interface FewRows {
+  readonly fragmentRows: number
+  readonly part: string
+  readonly first: number
+  readonly offsets: Uint32Array
+}
+
+/**
+ * Read a few rows of a column, without the other rows of their part. Returns null if the whole part is to be read: for many
+ * rows, after many such reads, and in files of version 2.0, whose pages are read as a whole.
+ * @throws the errors of `readLanceColumn`.
+ */
+export async function readFewLanceRows(
+  source: TableSource,
+  location: string,
+  columns: LanceColumns,
+  field: TableField,
+  { fragmentRows, part, first, offsets }: FewRows,
+): Promise<Column | null> {
+  if (offsets.length === 0 || offsets.length > fewRows) return null
+  const { file, lanceField } = await openColumn(source, location, columns, field, fragmentRows)
+  if (file.version === '2.0') return null
+  const counts = rowsRead.get(file) ?? new Map<string, number>()
+  rowsRead.set(file, counts)
+  const count = (counts.get(part) ?? 0) + offsets.length
+  if (count > fewRows) return null
+  counts.set(part, count)
+  const reads: Promise<Column>[] = []
+  for (let from = 0, to = 0; from < offsets.length; from = to) {
+    to = endOfRun(offsets, from)
+    const start = first + offsets[from]!
+    reads.push(file.readColumn(lanceField, id => columns.columns.get(id), start, start + to - from))
+  }
+  return concatColumns(await Promise.all(reads))
 }
 
 async function openColumn(

@@ -53,7 +53,7 @@ import { bytesToRead, readColumn, readFooter } from './data-file.js'
 import { fileOf } from './file-of.js'
 import { type InlineRows, inlineRows, NoIndex } from './inline-keys.js'
 import { inlineZone } from './inline-zones.js'
-import { lanceKey, lanceParts, readLanceColumn, readLanceVectors } from './lance-columns.js'
+import { lanceKey, lanceParts, readFewLanceRows, readLanceColumn, readLanceVectors } from './lance-columns.js'
 import { readLanceDeletions } from './lance-deletions.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
 import { RowFetcher, type StoredColumn } from './row-fetcher.js'
@@ -552,13 +552,21 @@ export class TableReader {
       loads = []
       bytes = 0
     }
-    for (const rows of missing) {
+    // Read at the same time.
+    const fewRows = missing.map(rows => this.#fewLanceRows(rows, pacer.signal))
+    for (const reading of fewRows) if (reading instanceof Promise) reading.catch(() => {})
+    for (const [at, rows] of missing.entries()) {
       const { own, to, part, field, offsets } = rows
       const stored = yield* this.#storedRows(rows, patience)
       if (stored !== null) {
         yield* fetcher.fetch(stored, offsets, column => {
           own[to] = ownRows(column)
         })
+        continue
+      }
+      const few = yield* wait(fewRows[at]!)
+      if (few !== null) {
+        own[to] = ownRows(few)
         continue
       }
       // Limit the columns that are in memory together.
@@ -571,6 +579,18 @@ export class TableReader {
     // Blocks and columns are read at the same time.
     yield* fetcher.finish()
     yield* loaded()
+  }
+
+  #fewLanceRows(
+    { place: { file, key }, part, field, offsets }: MissingRows,
+    signal: AbortSignal | undefined,
+  ): MaybePromise<Column | null> {
+    if (!('lance' in file)) return null
+    const some = { fragmentRows: part.fragment.rows, part: key, first: part.first, offsets }
+    const reading = readFewLanceRows(this.#source, this.#location, file, field, some)
+    return whenResolved(this.#arrived(reading, signal), column =>
+      column === null ? null : asOfType(loadedColumn(column), field).column,
+    )
   }
 
   /** Start reading the footer of the file that contains a column. */

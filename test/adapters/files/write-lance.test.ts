@@ -1,10 +1,12 @@
 /** Rows to Lance tables: which files there are, and what is refused. The peers read the values. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import * as arrow from 'apache-arrow'
 import { describe, expect, test } from 'vitest'
 import { writeArrow, writeLance, writeParquet } from '../../../adapters/files/public.js'
 import { ErrorCode } from '../../../src/errors.js'
+import { connect } from '../../../src/index.js'
 import { failure } from '../../support/failure.js'
 import { temporaryRoots } from '../../support/roots.js'
 
@@ -114,4 +116,29 @@ describe('writeLance', () => {
     const [name] = readdirSync(join(path, 'data'))
     expect(readFileSync(join(path, 'data', name!)).includes(Buffer.of(0xff, 0xfe, 0xfd))).toBe(false)
   })
+})
+
+test('a few rows of a large table are those of a scan, read one by one or with their part', async () => {
+  const folder = newFolder()
+  const rows = Array.from({ length: 20_000 }, (_, id) => ({
+    id,
+    text: id % 7 === 0 ? null : `text ${id}`,
+    words: Array.from({ length: id % 3 }, (_, i) => `word ${id + i}`),
+    vector: Float32Array.from({ length: 64 }, (_, i) => id + i),
+  }))
+  await writeLance(join(folder, 't.lance'), rows)
+  const ns = await connect(`lance+${pathToFileURL(folder)}`)
+  const table = await ns.openTable('t')
+  const scanned: object[] = []
+  for await (const row of table.query()) scanned.push(row)
+  expect(scanned).toHaveLength(rows.length)
+  // The first reads are one by one. Later reads load whole parts.
+  for (let round = 0; round < 12; round++) {
+    const offsets = [19_999, 3, 4, 8_191, 8_192, 16_384 + round, round, 12_000].filter(
+      (offset, i, all) => all.indexOf(offset) === i,
+    )
+    const found = await table.takeOffsets(offsets).toArray()
+    expect(found).toEqual(offsets.map(offset => scanned[offset]))
+  }
+  await ns.close()
 })
