@@ -1,6 +1,6 @@
 /** Imports tables of LanceDB: their newest rows, the tags of these rows, and the definitions of their indexes. */
-import { stat } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { readdir, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import type { Namespace } from '../../src/index.js'
 import type { Call } from './arguments.js'
@@ -11,7 +11,7 @@ import { Misuse } from './misuse.js'
 import { openRoot } from './open-root.js'
 import { progressLine } from './progress.js'
 import { showCounted } from './quantities.js'
-import { checkFormatOptions } from './source-formats.js'
+import { checkFormatOptions, hasKnownEnding } from './source-formats.js'
 import { refuseRoot } from './sources.js'
 
 /** A table of LanceDB to import, and the name of the new table. */
@@ -34,7 +34,10 @@ export async function lanceTablesOf({
     if (isDirectory) await refuseRoot(operand)
     const found = isDirectory ? await lanceFoldersAt(operand) : []
     folders.push(...found)
-    if (found.length > 0) continue
+    if (found.length > 0) {
+      if (found[0] !== operand) await noteOtherFiles(operand)
+      continue
+    }
     if (format === 'lance') throw invalidInput(`${quote(operand)} has no table of LanceDB`)
     others++
   }
@@ -52,6 +55,13 @@ export async function lanceTablesOf({
   throw new Misuse(
     `no table of LanceDB has the name ${table}: there are ${tables.map(({ name }) => name).join(', ')}`,
   )
+}
+
+/** Name the files in a directory of LanceDB that could be imported without the tables. */
+async function noteOtherFiles(directory: string): Promise<void> {
+  for (const name of (await readdir(directory)).sort()) {
+    if (hasKnownEnding(name)) console.error(`left out: ${join(directory, name)}; import it separately`)
+  }
 }
 
 /** Import tables of LanceDB. A table that cannot be imported does not stop the import of the others. */

@@ -87,7 +87,9 @@ describe('a directory of LanceDB', () => {
   test('gives one table with --table, and a folder of a table gives this table under another name', async () => {
     const source = copyOf('lance-tables')
     const root = freshRoot()
+    writeFileSync(join(source, 'more.csv'), 'a\n1\n')
     await importing([source, root, '--table', 'stable', '--format', 'lance'])
+    expect(noted[0]).toBe(`left out: ${join(source, 'more.csv')}; import it separately`)
     await importing([join(source, 'plain.lance'), root, '--table', 'other', '--part-size', '500B'])
     await importing([join(source, 'plain.lance'), root, '--table', 'other', '--mode', 'append'])
     await using ns = await connect(root)
