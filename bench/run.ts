@@ -28,6 +28,7 @@ import { bench as querySql } from './query-sql.js'
 import { bench as queryTable } from './query-table.js'
 import { bench as queryText } from './query-text.js'
 import { bench as queryVector } from './query-vector.js'
+import { bench as readFiles } from './read-files.js'
 import { bench as spread } from './spread.js'
 import { bench as worker } from './worker.js'
 
@@ -46,6 +47,7 @@ await askBenches(
     named(far),
     named(commit),
     named(ingest),
+    named(readFiles),
     named(mutate),
     named(maintenance),
     named(manyTables),

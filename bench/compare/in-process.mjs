@@ -78,6 +78,68 @@ const searches = {
   },
 }
 
+/** By engine: return a function that scans columns of `options.name` and returns the number of rows. */
+const scans = {
+  async sheaf() {
+    const { connect } = await import('../../dist/lib/index.js')
+    const { readParquet } = await import('../../dist/lib/files.js')
+    const { format, name, columns } = options
+    const count = async batches => {
+      let rows = 0
+      for await (const { numRows } of batches) rows += numRows
+      return rows
+    }
+    if (format === 'parquet') return () => count(readParquet(`${path}/${name}`, { columns }))
+    return async () => {
+      const ns = await connect(`lance+file://${path}/lance`)
+      const rows = await count((await ns.openTable(name)).query().select(columns).batches())
+      await ns.close()
+      return rows
+    }
+  },
+  async lancedb() {
+    const { connect } = await import('@lancedb/lancedb')
+    return async () => {
+      const table = await (await connect(`${path}/lance`)).openTable(options.name)
+      let rows = 0
+      for await (const { numRows } of table.query().select(options.columns)) rows += numRows
+      return rows
+    }
+  },
+  async duckdb() {
+    const { openDuckdb } = await import('./stores.mjs')
+    const { connection } = await openDuckdb(':memory:')
+    return async () => {
+      const result = await connection.stream(
+        `SELECT ${options.columns.join()} FROM '${path}/${options.name}'`,
+      )
+      let rows = 0
+      for (;;) {
+        const chunk = await result.fetchChunk()
+        if (chunk === null || chunk.rowCount === 0) return rows
+        rows += chunk.rowCount
+      }
+    }
+  },
+}
+
+/** By engine: open the table `options.name`, and return a function that finds the ids of the ten nearest rows. */
+const nearest = {
+  async sheaf(query) {
+    const { connect } = await import('../../dist/lib/index.js')
+    const folder = `${path}/${options.place}`
+    const ns = await (options.place === 'lance' ? connect(`lance+file://${folder}`) : connect(folder))
+    const table = await ns.openTable(options.name)
+    return async () => (await table.search(query).select(['id']).limit(10).toArray()).map(({ id }) => id)
+  },
+  async lancedb(query) {
+    const { connect } = await import('@lancedb/lancedb')
+    const table = await (await connect(`${path}/${options.place}`)).openTable(options.name)
+    const asked = table.query().nearestTo(query).select(['id', '_distance']).limit(10)
+    return async () => Array.from((await asked.toArrow()).getChild('id').toArray())
+  },
+}
+
 const works = {
   /** Run one search. `options.query`: the elements of the query as float32 in native byte order, in base 64. */
   async search() {
@@ -104,9 +166,44 @@ const works = {
     const made = await make?.()(data, path)
     return (await made?.tally())?.[0] ?? data.rows
   },
+  /** Scan a table or file several times. The first scan is not counted. */
+  async scan() {
+    const scan = await scans[engine]()
+    const [milliseconds, cpu] = [[], []]
+    let rows = 0
+    for (let i = 0; i < options.times; i++) {
+      const before = process.cpuUsage()
+      const started = performance.now()
+      rows = await scan()
+      milliseconds.push(performance.now() - started)
+      cpu.push(millisecondsSince(before))
+    }
+    return { rows, milliseconds: milliseconds.slice(1), cpu: cpu.slice(1) }
+  },
+  /** Search the nearest rows several times. The first search is counted apart. */
+  async nearest() {
+    const bytes = Buffer.from(options.query, 'base64')
+    const query = new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length))
+    const search = await nearest[engine](query)
+    const [milliseconds, cpu] = [[], []]
+    let found
+    for (let i = 0; i < 12; i++) {
+      const before = process.cpuUsage()
+      const started = performance.now()
+      found = (await search()).map(Number)
+      milliseconds.push(performance.now() - started)
+      cpu.push(millisecondsSince(before))
+    }
+    return { found, first: milliseconds[0], milliseconds: milliseconds.slice(1), cpu: cpu.slice(1) }
+  },
   async nothing() {
     return null
   },
+}
+
+function millisecondsSince(before) {
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1000
 }
 
 const begun = performance.now()

@@ -34,6 +34,7 @@ const tasks = [
   'sql',
   'scalar',
   'memory',
+  'files',
   'filtered',
   'commit',
   'growth',

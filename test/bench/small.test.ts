@@ -16,6 +16,7 @@ import { bench as querySql } from '../../bench/query-sql.js'
 import { bench as queryTable } from '../../bench/query-table.js'
 import { bench as queryText } from '../../bench/query-text.js'
 import { bench as queryVector } from '../../bench/query-vector.js'
+import { bench as readFiles } from '../../bench/read-files.js'
 import { bench as spread } from '../../bench/spread.js'
 import { bench as worker } from '../../bench/worker.js'
 
@@ -151,4 +152,12 @@ test('spread: one server and two servers return the same rows', async () => {
   const { entries } = cases[0]!
   expect(entries.map(({ figures }) => figures!.parts)).toEqual([0, 2, 2])
   expect(new Set(entries.map(({ answer }) => answer)).size).toBe(1)
+})
+
+test('read-files: all rows are read and imported, and ten rows read few bytes', async () => {
+  const [scans, imports, few] = (await runBench(readFiles, 'small')).cases
+  const [bytes] = scans!.entries
+  for (const { name, answer } of [...scans!.entries, ...imports!.entries])
+    expect(answer, name).toBe(bytes!.answer)
+  for (const { figures } of few!.entries) expect(figures!.kilobytesRead).toBeLessThan(500)
 })
