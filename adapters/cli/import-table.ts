@@ -17,7 +17,7 @@ import { Misuse } from './misuse.js'
 import { showCount, showCounted } from './quantities.js'
 import { Rejects } from './rejects.js'
 import { checkFormatOptions, formatOf, openSource, readSource, type SourcePiece } from './source-formats.js'
-import type { SourceFile } from './sources.js'
+import { checkStillSame, type SourceFile } from './sources.js'
 
 const defaultPartBytes = 64 * 2 ** 20
 
@@ -30,11 +30,12 @@ const lasting: ReadonlySet<ErrorCode> = new Set([
   ErrorCode.SchemaValidation,
   ErrorCode.ColumnNotFound,
   ErrorCode.Unsupported,
+  ErrorCode.TableAlreadyExists,
 ])
 
 /** Return whether the same import would meet an error again. */
 export function isLasting({ code }: SheafError): boolean {
-  return lasting.has(code) || code === ErrorCode.TableAlreadyExists
+  return lasting.has(code)
 }
 
 /** What to import, and into which table. */
@@ -307,6 +308,7 @@ export class Import {
       })
       const schemaOf = () => upserted ?? columns
       yield* convertRows(counted, { source: file, schemaOf, needsAll: mode === 'upsert', onBadRow })
+      await checkStillSame(file)
       // Formats that read at positions do not count bytes.
       done += size
       this.#progress.bytes = done

@@ -154,6 +154,19 @@ async function entriesOf(directory: string) {
 /** The first bytes of a SQLite file. */
 export const sqliteMagic = 'SQLite format 3\0'
 
+/**
+ * Throw `InvalidInput` if a source has changed since it was found. A source that was deleted is unchanged: what was open
+ * could be read to its end. The version of a table of LanceDB never changes.
+ */
+export async function checkStillSame({ path, size, modifiedMs, lance }: SourceFile): Promise<void> {
+  const isThere = lance === undefined && (await stat(path).catch(() => null)) !== null
+  const now = isThere ? await identify(path) : null
+  if (now === null || (now.size === size && now.modifiedMs === modifiedMs)) return
+  throw invalidInput(`${quote(path)} changed while it was imported`, {
+    hint: 'import a copy, or repeat the command when no program writes to the file',
+  })
+}
+
 /** Bytes of each of the three samples of a file. */
 const sampleBytes = 64 * 1024
 

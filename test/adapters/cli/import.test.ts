@@ -1,7 +1,7 @@
 /** `sheaf import`: in this process, and as a program that is killed. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
@@ -10,10 +10,11 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Call, readArguments } from '../../../adapters/cli/arguments.js'
 import { importSources } from '../../../adapters/cli/import.js'
-import { progressText } from '../../../adapters/cli/import-progress.js'
+import { ImportProgress, progressText } from '../../../adapters/cli/import-progress.js'
 import { delimiterOf } from '../../../adapters/cli/source-formats.js'
 import { readCsv, writeArrow, writeLance, writeParquet } from '../../../adapters/files/public.js'
 import { connectHttp } from '../../../adapters/http/client.js'
+import { Namespace as NamespaceOfClient } from '../../../src/client/namespace.js'
 import { connect, ErrorCode, type Namespace, type Row, type Table } from '../../../src/index.js'
 import { temporaryRoots } from '../../support/roots.js'
 import { shipped } from '../built.js'
@@ -245,6 +246,36 @@ describe('an import', () => {
     await expect(importing(join(directory, 'quote.csv'), root, '--bad-rows', 'skip')).rejects.toThrow(
       'not closed',
     )
+  })
+
+  test('of a file that another program changes meanwhile fails without a trace', async () => {
+    const directory = filesIn({ 't.csv': 'id\n1\n2\n' })
+    const root = freshRoot()
+    vi.spyOn(ImportProgress.prototype, 'show').mockImplementationOnce(() =>
+      appendFileSync(join(directory, 't.csv'), '3\n'),
+    )
+    await expect(importing(join(directory, 't.csv'), root)).rejects.toThrow('changed while it was imported')
+    expect(await namesIn(root)).toEqual([])
+    expect(statesIn(directory)).toEqual([])
+  })
+
+  test('leaves no table behind if another process creates the table meanwhile', async () => {
+    const directory = filesIn({ 't.csv': 'id\n1\n2\n' })
+    const root = freshRoot()
+    const { renameTable } = NamespaceOfClient.prototype
+    vi.spyOn(NamespaceOfClient.prototype, 'renameTable').mockImplementationOnce(async function (
+      this: Namespace,
+      ...names
+    ) {
+      await this.createTable('t', [{ id: 7 }])
+      return renameTable.apply(this as never, names)
+    })
+    await expect(importing(join(directory, 't.csv'), root)).rejects.toMatchObject({
+      code: ErrorCode.TableAlreadyExists,
+    })
+    expect(await namesIn(root)).toEqual(['t'])
+    expect(await rowsOf(root, 't')).toEqual([{ id: 7 }])
+    expect(statesIn(directory)).toEqual([])
   })
 })
 
