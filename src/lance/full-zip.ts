@@ -4,6 +4,7 @@
  */
 import { bitmapBytes, copyBits } from '../arrow/bits.js'
 import { invalidInput } from '../errors.js'
+import type { Pacer } from '../primitives/pacer.js'
 import { type Block, fixedBlock, tooMuchText } from './block.js'
 import { decodeFsst } from './decode-block.js'
 import { decompress } from './decompress.js'
@@ -11,6 +12,9 @@ import { type Encoding, type FullZipLayout, newerEncoding, type PackedField } fr
 import { FsstDecoder } from './fsst.js'
 import { listDepth, visibleLevels } from './levels.js'
 import { type ByteRange, bufferOf, type PagePiece, type PageSource } from './page.js'
+
+/** Bytes of a page between two turns of the event loop. */
+const turnBytes = 64 * 1024
 
 /** Read rows `from` to `to` of a page. */
 export async function readFullZip(
@@ -28,14 +32,14 @@ export async function readFullZip(
     return { layers, entries: count, rep: null, def: null, block: decodeRows(layout.values, target, count) }
   }
   const [bytes] = await page.read([range])
-  if (layout.lengthBits > 0) return unzipTexts(layout, bytes!, to - from)
+  if (layout.lengthBits > 0) return unzipTexts(layout, bytes!, to - from, page.pacer)
   const wordBytes = controlBytes(layout)
   if (wordBytes === 0) {
     const count =
       layout.values.kind === 'constant' ? to - from : Math.floor(bytes!.length / valueBytes(layout))
     return { layers, entries: count, rep: null, def: null, block: decodeRows(layout.values, bytes!, count) }
   }
-  return unzipCells(layout, bytes!)
+  return unzipCells(layout, bytes!, page.pacer)
 }
 
 /** Return whether a page has nothing but the bytes of its values, which are not encoded. */
@@ -145,13 +149,18 @@ class ControlWords {
 }
 
 /** Separate levels from values of one length. */
-function unzipCells(layout: FullZipLayout, bytes: Uint8Array): PagePiece {
+async function unzipCells(layout: FullZipLayout, bytes: Uint8Array, pacer: Pacer): Promise<PagePiece> {
   const wordBytes = controlBytes(layout)
   const width = layout.valueBits / 8
   const words = new ControlWords(layout, Math.ceil(bytes.length / wordBytes))
   const values = new Uint8Array(bytes.length)
   let visible = 0
+  let turn = turnBytes
   for (let at = 0; at < bytes.length; ) {
+    if (at >= turn) {
+      if (pacer.due()) await pacer.pause()
+      turn = at + turnBytes
+    }
     const def = words.read(bytes, at)
     at += wordBytes
     if (words.visible[def] === 0) continue
@@ -165,7 +174,12 @@ function unzipCells(layout: FullZipLayout, bytes: Uint8Array): PagePiece {
 }
 
 /** Separate levels and lengths from values that differ in length. `rows`: the number of values without levels. */
-function unzipTexts(layout: FullZipLayout, bytes: Uint8Array, rows: number): PagePiece {
+async function unzipTexts(
+  layout: FullZipLayout,
+  bytes: Uint8Array,
+  rows: number,
+  pacer: Pacer,
+): Promise<PagePiece> {
   const wordBytes = controlBytes(layout)
   const lengthBytes = layout.lengthBits / 8
   const limit =
@@ -178,7 +192,12 @@ function unzipTexts(layout: FullZipLayout, bytes: Uint8Array, rows: number): Pag
   const values = new Uint8Array(bytes.length)
   let visible = 0
   let total = 0
+  let turn = turnBytes
   for (let at = 0; at < bytes.length; ) {
+    if (at >= turn) {
+      if (pacer.due()) await pacer.pause()
+      turn = at + turnBytes
+    }
     const def = wordBytes === 0 ? 0 : words.read(bytes, at)
     at += wordBytes
     if (words.visible[def] === 0) continue

@@ -12,6 +12,7 @@ import { type ColumnNode, columnTree } from './column-tree.js'
 import { leafColumn } from './leaf-column.js'
 import { decodePlain, decodePlainList, type PlainPage, type PlainRows } from './plain-page.js'
 import { type ColumnSource, checkPages } from './read-leveled-column.js'
+import { rowBuffers } from './row-buffers.js'
 import { blobMetadataKey, type LanceField } from './schema.js'
 
 /** Read rows `from` to before `to` of a column. */
@@ -60,6 +61,7 @@ async function readPages(
   source: ColumnSource,
 ): Promise<PageRows[]> {
   checkPages(metadata.pages, to)
+  const isLeaf = node.kind === 'leaf'
   const reads: Promise<PageRows>[] = []
   let first = 0
   for (const page of metadata.pages) {
@@ -67,11 +69,31 @@ async function readPages(
     if (next > from && first < to) {
       const start = Math.max(from - first, 0)
       const end = Math.min(to, next) - first
-      reads.push(loadPage(page, node, source).then(loaded => ({ page: loaded, from: start, to: end })))
+      reads.push(
+        isLeaf
+          ? loadRows(page, node, start, end, source)
+          : loadPage(page, node, source).then(loaded => ({ page: loaded, from: start, to: end })),
+      )
     }
     first = next
   }
   return Promise.all(reads)
+}
+
+/** Read rows `from` to `to` of a page, and rows near them. */
+async function loadRows(
+  page: PageMetadata,
+  node: ColumnNode,
+  from: number,
+  to: number,
+  source: ColumnSource,
+): Promise<PageRows> {
+  // The bits of rows from here on begin with a byte.
+  const first = from - (from % 8)
+  const ranges = first === 0 && to === page.rows ? null : rowBuffers(page, first, to)
+  if (ranges === null) return { page: await loadPage(page, node, source), from, to }
+  const cut = { ...page, rows: to - first, buffers: ranges }
+  return { page: await loadPage(cut, node, source), from: from - first, to: to - first }
 }
 
 async function loadPage(page: PageMetadata, node: ColumnNode, source: ColumnSource): Promise<PlainPage> {
