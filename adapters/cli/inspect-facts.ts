@@ -65,8 +65,6 @@ export interface TagFacts {
   readonly version: number
   /** Whether LanceDB keeps the tag in the folder of the table, and the log of the root does not have it. */
   readonly directory?: true
-  /** The branch of LanceDB with the version. Absent: the main branch. */
-  readonly branch?: string
 }
 
 export interface IndexFacts {

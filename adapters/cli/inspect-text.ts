@@ -48,9 +48,8 @@ export function describeTree(facts: TableFacts): string {
 }
 
 /** Format the version of a tag. */
-function describeTag({ version, branch, directory }: TagFacts): string {
-  const where = branch === undefined ? '' : `, branch ${branch}`
-  return `v${version}${directory === true ? ` (in LanceDB only${where})` : ''}`
+function describeTag({ version, directory }: TagFacts): string {
+  return `v${version}${directory === true ? ' (in LanceDB only)' : ''}`
 }
 
 /** Format the end of the list: the number of tables that were left out, and one line for each job. */

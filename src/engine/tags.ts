@@ -31,15 +31,18 @@ export const listTableTags: Handler<Engine, 'listTableTags'> = async (engine, re
   return { tags: Object.fromEntries(tags), ...(inFolder !== null && { directory_tags: inFolder }), ...next }
 }
 
-/** Return the tags in the folder of a Lance table that differ from those of the log. Null if there are none. */
+/**
+ * Return the tags in the folder of a Lance table that differ from those of the log. Null if there are none. Leaves out tags
+ * of branches.
+ */
 async function folderTags(
   engine: Engine,
   head: TableHead,
   signal: AbortSignal | undefined,
 ): Promise<NonNullable<Reply<'listTableTags'>['directory_tags']> | null> {
   const tags = [...(await directoryTags(engine, head.location, signal))]
-    .filter(([name, { version, branch }]) => branch !== null || head.tags.get(name) !== version)
-    .map(([name, { version, branch }]) => [name, { version, ...(branch !== null && { branch }) }] as const)
+    .filter(([name, { version, branch }]) => branch === null && head.tags.get(name) !== version)
+    .map(([name, { version }]) => [name, { version }] as const)
   return tags.length === 0 ? null : Object.fromEntries(tags)
 }
 

@@ -239,23 +239,14 @@ export const listTagsReply = object({
   tags: required(
     record(
       object({
-        version: required(version, 'Version to which the tag points.'),
+        ...tagVersionReply.fields,
         manifestSize: required(integer(0), 'Bytes of the manifest of this version.'),
       }),
       Number.POSITIVE_INFINITY,
     ),
     'Tags by name.',
   ),
-  directory_tags: optional(
-    record(
-      object({
-        version: required(version, 'Version to which the tag points.'),
-        branch: optional(string(), 'Branch of LanceDB with the version; absent: the main branch.'),
-      }),
-      Number.POSITIVE_INFINITY,
-    ),
-    'Tags that LanceDB keeps in the folder of a Lance table, and that the log does not have. On the first page.',
-  ),
+  directory_tags: optional(record(tagVersionReply, Number.POSITIVE_INFINITY), 'In LanceDB.'),
   ...nextPage,
 })
 

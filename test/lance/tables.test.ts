@@ -151,7 +151,7 @@ test('in a root, the tags of the log count, and the tags in the folder are liste
   const listed = () => ns.operations.listTableTags({ id: ['pets'] })
   expect(await listed()).toMatchObject({
     tags: { mine: { version: 3 } },
-    directory_tags: { first: { version: 1 }, tried: { version: 2, branch: 'trial' } },
+    directory_tags: { first: { version: 1 } },
   })
   expect([...(await table.tags.list()).keys()]).toEqual(['mine'])
   expect(await failure(table.checkout('first'))).toMatchObject({
@@ -167,7 +167,7 @@ test('in a root, the tags of the log count, and the tags in the folder are liste
   expect(await failure(table.checkout('none'))).toMatchObject({ message: 'table "pets" has no tag "none"' })
   await table.tags.create('first', 1)
   expect(await (await table.checkout('first')).countRows()).toBe(40)
-  expect((await listed()).directory_tags).toEqual({ tried: { version: 2, branch: 'trial' } })
+  expect((await listed()).directory_tags).toBeUndefined()
   await ns.close()
 })
 
