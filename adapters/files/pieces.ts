@@ -4,6 +4,8 @@ import { checkKeys } from '../../src/arrow/build-column.js'
 import type { Batch, Column } from '../../src/arrow/column.js'
 import { fromForeignArrow } from '../../src/arrow/foreign.js'
 import { readColumn } from '../../src/arrow/infer-type.js'
+import { batchBytes } from '../../src/arrow/layout.js'
+import { roughBytes } from '../../src/arrow/rows.js'
 import { equalSchemas } from '../../src/arrow/same-type.js'
 import { sliceBatch } from '../../src/arrow/slice.js'
 import type { ArrowBatch } from '../../src/arrow/to-arrow.js'
@@ -28,6 +30,9 @@ export type FileRows = AsyncIterable<ArrowBatch | Row> | Iterable<ArrowBatch | R
 /** Maximum rows of a piece. */
 const pieceRows = 1024
 
+/** Approximate bytes at which a piece of row objects ends, so that few large rows are in memory. */
+const pieceBytes = 32 * 1024 * 1024
+
 /**
  * Approximate number of values in a piece of a text file. Elements of lists are counted. A piece is a few milliseconds
  * of work.
@@ -38,8 +43,8 @@ const textCells = 8 * 1024
 export type RowPiece = { readonly batch: Batch } | { readonly rows: readonly Row[] }
 
 /**
- * Group or split the rows into pieces of at most 1024 rows and about `mostCells` values. Throws InvalidInput for values
- * that are not rows, and SchemaValidation for batches with different schemas.
+ * Group or split the rows into pieces of at most 1024 rows and about `mostCells` values. A piece of row objects ends at
+ * about 32 MiB. Throws InvalidInput for values that are not rows, and SchemaValidation for batches with different schemas.
  */
 export async function* rowPieces(
   source: FileRows,
@@ -59,6 +64,7 @@ export async function* rowPieces(
   let schema: Schema | null = null
   let count = 0
   let cells = 0
+  let bytes = 0
   let rows: Row[] = []
   for await (const item of eachOrAborted(rowsOrBatches, signal)) {
     const arrow = fromForeignArrow(item)
@@ -69,10 +75,12 @@ export async function* rowPieces(
       checkRow(item, count++)
       rows.push(item as Row)
       cells += cellsOf(item as Row)
-      if (rows.length < pieceRows && cells < mostCells) continue
+      for (const value of Object.values(item as Row)) bytes += roughBytes(value)
+      if (rows.length < pieceRows && cells < mostCells && bytes < pieceBytes) continue
       yield { rows }
       rows = []
       cells = 0
+      bytes = 0
       await pacer.turn()
       continue
     }
@@ -97,6 +105,17 @@ async function* batchPieces(
     yield { batch: sliceBatch(batch, from, Math.min(rows, batch.length - from)) }
     await pacer.turn()
   }
+}
+
+/** Split a batch into batches of at most `mostBytes`, or single rows. */
+export function* cutBatch(batch: Batch, mostBytes: number): Generator<Batch> {
+  if (batch.length <= 1 || batchBytes(batch) <= mostBytes) {
+    yield batch
+    return
+  }
+  const half = batch.length >>> 1
+  yield* cutBatch(sliceBatch(batch, 0, half), mostBytes)
+  yield* cutBatch(sliceBatch(batch, half, batch.length - half), mostBytes)
 }
 
 /** Count the values of a column. For a nested column, only the innermost values are counted. */

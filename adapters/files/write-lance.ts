@@ -2,8 +2,6 @@
 
 import type { Batch } from '../../src/arrow/column.js'
 import { givenSchema } from '../../src/arrow/given-schema.js'
-import { batchBytes } from '../../src/arrow/layout.js'
-import { sliceBatch } from '../../src/arrow/slice.js'
 import type { Schema } from '../../src/arrow/types.js'
 import { type SchemaInput, schemaShape } from '../../src/client/schema.js'
 import { invalidInput, quote } from '../../src/errors.js'
@@ -23,7 +21,7 @@ import {
   manifestPath,
   transactionPath,
 } from './lance/manifest.js'
-import { type FileRows, rowPieces } from './pieces.js'
+import { cutBatch, type FileRows, rowPieces } from './pieces.js'
 import { plainColumn, plainSchema } from './plain-column.js'
 import type { WriteOptions, Written } from './target.js'
 
@@ -87,19 +85,8 @@ async function* batchesOf(
     const batch = batchOf(piece, schema, first)
     schema ??= batch.schema
     first += batch.length
-    yield* cut(batch)
+    yield* cutBatch(batch, pieceBytes)
   }
-}
-
-/** Split a batch into batches of at most 32 MiB, or single rows. */
-function* cut(batch: Batch): Generator<Batch> {
-  if (batch.length <= 1 || batchBytes(batch) <= pieceBytes) {
-    yield batch
-    return
-  }
-  const half = batch.length >>> 1
-  yield* cut(sliceBatch(batch, 0, half))
-  yield* cut(sliceBatch(batch, half, batch.length - half))
 }
 
 async function writeTable(

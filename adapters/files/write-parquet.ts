@@ -16,7 +16,7 @@ import { options as declare, integer, oneOf } from '../../src/protocol/shape.js'
 import { batchOf } from './batch-of.js'
 import type { ParquetCompression } from './parquet/codecs.js'
 import { ParquetEncoder, parquetMagic } from './parquet/file-encoder.js'
-import { type FileRows, rowPieces } from './pieces.js'
+import { cutBatch, type FileRows, rowPieces } from './pieces.js'
 import { plainColumn, plainSchema } from './plain-column.js'
 import { type FileTarget, type Progress, type WriteOptions, type Written, writeChunks } from './target.js'
 
@@ -94,11 +94,12 @@ async function* encodeParquet(
     schema ??= batch.schema
     encoder ??= new ParquetEncoder(schema, compression, pacer)
     progress.rows += batch.length
-    let rest = withoutDictionaries(batch)
-    while (rest.length > 0) {
+    const parts = [...cutBatch(withoutDictionaries(batch), pageBytes)].reverse()
+    for (let rest = parts.pop(); rest !== undefined; rest = parts.pop()) {
+      if (rest.length === 0) continue
       const room = rowGroupRows - encoder.pendingRows - heldRows
       const part = sliceBatch(rest, 0, Math.min(room, rest.length))
-      rest = sliceBatch(rest, part.length, rest.length - part.length)
+      if (part.length < rest.length) parts.push(sliceBatch(rest, part.length, rest.length - part.length))
       held.push(part)
       heldRows += part.length
       heldBytes += batchBytes(part)

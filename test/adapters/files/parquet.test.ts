@@ -6,6 +6,8 @@ import { pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { readMetadata, readOffsetIndex } from '../../../adapters/files/parquet/metadata.js'
+import { rowPieces } from '../../../adapters/files/pieces.js'
 import {
   type ParquetCompression,
   type ParquetSource,
@@ -405,6 +407,27 @@ describe('writeParquet', () => {
 /** Files that pyarrow 26 wrote, each with its rows as an Arrow file. */
 const golden = 'test/golden/parquet'
 
+test('large rows are written in pages of about 1 MiB, and few of them are in memory', async () => {
+  const text = 'x'.repeat(1 << 19)
+  function* rows() {
+    for (let id = 0; id < 100; id++) yield { id, text }
+  }
+  // A piece ends at 32 MiB. A character of a text may take two bytes.
+  for await (const piece of rowPieces(rows())) expect('rows' in piece && piece.rows.length).toBeLessThan(40)
+
+  const bytes = await bytesOf(Array.from({ length: 20 }, (_, id) => ({ id, text: `${id} ${text}` })))
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const start = bytes.length - 8 - view.getUint32(bytes.length - 8, true)
+  const [group] = readMetadata(bytes.subarray(start, bytes.length - 8), start).groups
+  const chunk = group!.chunks[1]!
+  const { offset, length } = chunk.offsetIndex!
+  const pages = readOffsetIndex(bytes.subarray(offset, offset + length), offset, chunk, group!.rows)
+  expect(pages!.length).toBeGreaterThanOrEqual(7)
+  expect(joined(await readAll(bytes))[1]!.map(value => (value as string).length)).toEqual(
+    Array.from({ length: 20 }, (_, id) => `${id} ${text}`.length),
+  )
+})
+
 describe('files of other writers', () => {
   test.each(['dictionary', 'pages-v2', 'lz4', 'empty'])(
     '%s.parquet has the values that its writer wrote',
@@ -452,10 +475,11 @@ describe('files of other writers', () => {
   test('columns of parquet-mr before 1.2.9 may be longer than the recorded length', async () => {
     const bytes = await bytesOf([{ id: 1 }, { id: 2 }], { compression: 'none' })
     // The length of the column, uncompressed and compressed, and the position of its first page (4, in zigzag 8).
-    const position = Buffer.of(0x26, 8)
-    const chunk = Buffer.from(bytes)
-    const at = chunk.indexOf(position, chunk.indexOf(position) + 1) - 4
-    const sizes = chunk.subarray(at, at + 6)
+    const at = bytes.findIndex(
+      (byte, i) =>
+        byte === 0x16 && bytes[i + 2] === 0x16 && bytes[i + 1] === bytes[i + 3] && bytes[i + 5] === 8,
+    )
+    const sizes = Buffer.from(bytes.subarray(at, at + 6))
     const short = patched(bytes, sizes, Buffer.of(0x16, sizes[1]!, 0x16, sizes[1]! - 20))
     expect(await failure(readAll(short))).toMatchObject({ name: 'InvalidInput' })
     // Replace the name of the writer, and correct the length of the metadata.
