@@ -101,11 +101,38 @@ function isFloat(text: string): boolean {
   return isInRange && digits.length <= floatDigits
 }
 
+/** Maximum length of a number that a float64 represents, whatever its digits are. */
+const shortNumber = 15
+
+/** Return whether a text is in brackets, and has only digits, signs, points, commas and blanks, and no long number. */
+function hasShortNumbers(text: string): boolean {
+  if (text.charCodeAt(0) !== 0x5b || text.charCodeAt(text.length - 1) !== 0x5d) return false
+  let length = 0
+  for (let i = 1; i < text.length - 1; i++) {
+    const code = text.charCodeAt(i)
+    const isDigit = code >= 0x30 && code <= 0x39
+    if (code === 0x2c) length = 0
+    else if (isDigit || code === 0x2d || code === 0x2e || code === 0x20) length++
+    else return false
+    if (length > shortNumber) return false
+  }
+  return true
+}
+
 /**
  * Parse a JSON array of at least one number. Returns undefined for any other text, and if a float64 would round a
  * number.
  */
 function readNumbers(text: string): number[] | undefined {
+  // The common case, in less time: `JSON.parse` and `float` accept the same numbers without exponents.
+  if (hasShortNumbers(text)) {
+    try {
+      const read: number[] = JSON.parse(text)
+      return read.length > 0 ? read : undefined
+    } catch {
+      return undefined
+    }
+  }
   const inside = numbers.exec(text)?.[1]
   if (inside === undefined) return undefined
   const read: number[] = []
