@@ -49,19 +49,27 @@ export async function openLanceFile(
       ],
       signal,
     )
-    const [descriptorRange] = readTable(bufferTable!)
+    const buffers = readTable(bufferTable!)
+    const [descriptorRange] = buffers
     if (descriptorRange === undefined) {
       throw unsupported('the file has no schema', { hint: 'rewrite the table with LanceDB' })
     }
     const [descriptor] = await readRanges(withTail, [descriptorRange], signal)
     const { schema, rows } = readDescriptor(new MessageReader(descriptor!))
-    return new LanceFile(withTail, path, footer.version, schema, rows, readTable(columnTable!))
+    const ranges = { columns: readTable(columnTable!), buffers }
+    return new LanceFile(withTail, path, footer.version, schema, rows, ranges)
   })
 }
 
 interface ReadColumnOptions {
   readonly signal?: AbortSignal | undefined
   readonly allocate?: ((bytes: number) => Uint8Array) | null
+}
+
+/** The places of the metadata of each column, and of the global buffers. */
+interface FileRanges {
+  readonly columns: readonly ByteRange[]
+  readonly buffers: readonly ByteRange[]
 }
 
 /** An opened file. */
@@ -71,7 +79,7 @@ export class LanceFile {
   readonly schema: LanceSchema
   readonly #source: LanceBytes
   readonly #path: string
-  readonly #columnRanges: readonly ByteRange[]
+  readonly #ranges: FileRanges
   readonly #metadata = new Map<number, Promise<ColumnMetadata>>()
 
   constructor(
@@ -80,19 +88,19 @@ export class LanceFile {
     version: LanceFileVersion,
     schema: LanceSchema,
     rows: number,
-    columnRanges: readonly ByteRange[],
+    ranges: FileRanges,
   ) {
     this.#source = source
     this.#path = path
     this.version = version
     this.schema = schema
     this.rows = rows
-    this.#columnRanges = columnRanges
+    this.#ranges = ranges
   }
 
   /** Return the number of columns in the file. A nested column of the schema is several columns of the file. */
   get columns(): number {
-    return this.#columnRanges.length
+    return this.#ranges.columns.length
   }
 
   /**
@@ -152,12 +160,26 @@ export class LanceFile {
     })
   }
 
+  /**
+   * Read a global buffer. Buffer 0 has the schema of the file.
+   * @throws InvalidInput if the file does not have the buffer.
+   */
+  async readBuffer(number: number, signal?: AbortSignal): Promise<Uint8Array> {
+    return named(this.#path, async () => {
+      const range = this.#ranges.buffers[number]
+      if (range === undefined)
+        throw invalidInput(`the file has ${this.#ranges.buffers.length} buffers, but not buffer ${number}`)
+      const [bytes] = await readRanges(this.#source, [range], signal)
+      return bytes!
+    })
+  }
+
   async #metadataOf(
     fieldId: number,
     column: number | undefined,
     signal?: AbortSignal,
   ): Promise<ColumnMetadata> {
-    const range = column === undefined ? undefined : this.#columnRanges[column]
+    const range = column === undefined ? undefined : this.#ranges.columns[column]
     if (column === undefined || range === undefined) {
       throw invalidInput(
         `field ${fieldId} has the column ${column}, but the file has ${this.columns} columns`,

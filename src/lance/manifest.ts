@@ -49,15 +49,23 @@ export interface LanceFragment {
   readonly rowIds: LanceRowIds | null
 }
 
-/** An index of a Lance table, or a segment of one: all segments have the name of the index. */
+/** A segment of an index of a Lance table. An index consists of all segments with its name. */
 export interface LanceIndex {
-  /** The name of the folder in `_indices` that has its files. */
-  readonly uuid: string
   readonly name: string
+  /** The name of the folder with its files in the folder `_indices`. Empty if the manifest has none. */
+  readonly uuid: string
   /** The ids of the indexed fields. */
   readonly fields: readonly number[]
   /** The type of the definition, for example `/lance.table.VectorIndexDetails`. Empty if the index has none. */
   readonly type: string
+  /** The ids of the fragments whose rows it has, as a Roaring bitmap. Null: not recorded. */
+  readonly fragments: Uint8Array | null
+  /** The version of the format that readers must know. */
+  readonly version: number
+  /** The time of the build in milliseconds since 1970; 0 if it is not recorded. */
+  readonly createdAt: number
+  /** The id of another folder with the files. Null: the files are in the folder of the table. */
+  readonly base: number | null
 }
 
 /** The content of one version of a Lance table. */
@@ -312,24 +320,34 @@ function readIndexes(bytes: Uint8Array): LanceIndex[] {
 
 function readIndex(message: MessageReader): LanceIndex {
   const fields: number[] = []
-  let [uuid, name, type] = ['', '', '']
+  let [name, type, uuid] = ['', '', '']
+  let [version, createdAt] = [0, 0]
+  let fragments: Uint8Array | null = null
+  let base: number | null = null
   while (message.next()) {
     if (message.field === 1) uuid = readUuid(message.message())
     else if (message.field === 2) message.int32sInto(fields)
     else if (message.field === 3) name = message.text()
+    else if (message.field === 5) fragments = message.bytes().slice()
     else if (message.field === 6) type = readType(message.message())
+    else if (message.field === 7) version = message.int32()
+    else if (message.field === 8) createdAt = message.count()
+    else if (message.field === 9) base = message.count()
     else message.skip()
   }
-  return { uuid, name, fields, type }
+  return { name, uuid, fields, type, fragments, version, createdAt, base }
 }
 
+/** Read a UUID as text. Returns '' if it does not have 16 bytes. */
 function readUuid(message: MessageReader): string {
-  let hex = ''
+  let bytes = new Uint8Array(0)
   while (message.next()) {
-    if (message.field === 1) hex = Buffer.from(message.bytes()).toString('hex')
+    if (message.field === 1) bytes = message.bytes().slice()
     else message.skip()
   }
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+  if (bytes.length !== 16) return ''
+  const digits = Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('')
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 }
 
 /** Read the type of a message `google.protobuf.Any`. */
