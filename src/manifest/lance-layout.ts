@@ -154,7 +154,7 @@ async function bytesOf(
 
 function columnsOf(
   table: LanceTableFiles,
-  { path, fields, columns, bytes, base }: LanceDataFile,
+  { path, fields, columns, version, bytes, base }: LanceDataFile,
   fieldsById: ReadonlyMap<number, LanceField>,
 ): LanceColumns {
   checkBase(table, path, base)
@@ -166,7 +166,7 @@ function columnsOf(
   }
   const holds = (field: LanceField): boolean => present.has(field.id) || field.children.some(holds)
   const own = [...fieldsById.values()].filter(holds).map(({ id }) => id)
-  return { lance: `data/${path}`, bytes, fields: own, fieldsById, columns: byField }
+  return { lance: `data/${path}`, version, bytes, fields: own, fieldsById, columns: byField }
 }
 
 /** Check that a file is in the folder of its table. */

@@ -44,6 +44,8 @@ export interface InlineFile {
 export interface LanceColumns {
   /** The path of the file, relative to the folder of the table. */
   readonly lance: string
+  /** The version of the file format, for example `2.2`. */
+  readonly version: string
   /** The size of the file; 0 if it is not recorded. */
   readonly bytes: number
   /** The ids of the columns of the table that the file has. */

@@ -93,46 +93,37 @@ export async function readLanceVectors(
   return file.readColumn(lanceField, id => columns.columns.get(id), from, to, { allocate })
 }
 
-/** Number of rows of a part and column that are read one by one, before the whole part is read. */
-const fewRows = 64
-/** By file and column of a part: the number of rows that were read one by one. */
-const rowsRead = new WeakMap<LanceFile, Map<string, number>>()
+/** Minimum bytes of a value of a fixed width from which on the rows of a file are at places of their own (FullZip). */
+const ownPlaceBytes = 256
+/** Bytes of a value of which only the type is known. */
+const typicalBytes = 128
 
 /**
- * Rows of the part that begins at row `first` of the file. `fragmentRows`: all rows of the fragment. `part`: a key of the part
- * and column.
+ * Return about how many bytes a read of one row takes. Null: the rows of the column are not read one by one, because the
+ * column is small, or because each read would read a whole page (version 2.0).
  */
-interface FewRows {
-  readonly fragmentRows: number
-  readonly part: string
-  readonly first: number
-  readonly offsets: Uint32Array
+export function lanceRowBytes({ version }: LanceColumns, { type }: TableField): number | null {
+  const width = widthOf(type)
+  if (width === null) return version === '2.0' ? null : typicalBytes
+  return width < ownPlaceBytes ? null : width
 }
 
 /**
- * Read a few rows of a column, without the other rows of their part. Returns null if the whole part is to be read: for many
- * rows, after many such reads, and in files of version 2.0, whose pages are read as a whole.
+ * Read single rows of a column. `rows`: their numbers in the file, in any order. `fragmentRows`: all rows of the fragment.
  * @throws the errors of `readLanceColumn`.
  */
-export async function readFewLanceRows(
+export async function readLanceRows(
   source: TableSource,
   location: string,
   columns: LanceColumns,
   field: TableField,
-  { fragmentRows, part, first, offsets }: FewRows,
-): Promise<Column | null> {
-  if (offsets.length === 0 || offsets.length > fewRows) return null
+  { fragmentRows, rows }: { readonly fragmentRows: number; readonly rows: Uint32Array },
+): Promise<Column> {
   const { file, lanceField } = await openColumn(source, location, columns, field, fragmentRows)
-  if (file.version === '2.0') return null
-  const counts = rowsRead.get(file) ?? new Map<string, number>()
-  rowsRead.set(file, counts)
-  const count = (counts.get(part) ?? 0) + offsets.length
-  if (count > fewRows) return null
-  counts.set(part, count)
   const reads: Promise<Column>[] = []
-  for (let from = 0, to = 0; from < offsets.length; from = to) {
-    to = endOfRun(offsets, from)
-    const start = first + offsets[from]!
+  for (let from = 0, to = 0; from < rows.length; from = to) {
+    to = endOfRun(rows, from)
+    const start = rows[from]!
     reads.push(file.readColumn(lanceField, id => columns.columns.get(id), start, start + to - from))
   }
   return concatColumns(await Promise.all(reads))

@@ -53,9 +53,17 @@ import { bytesToRead, readColumn, readFooter } from './data-file.js'
 import { fileOf } from './file-of.js'
 import { type InlineRows, inlineRows, NoIndex } from './inline-keys.js'
 import { inlineZone } from './inline-zones.js'
-import { lanceKey, lanceParts, readFewLanceRows, readLanceColumn, readLanceVectors } from './lance-columns.js'
+import {
+  lanceKey,
+  lanceParts,
+  lanceRowBytes,
+  readLanceColumn,
+  readLanceRows,
+  readLanceVectors,
+} from './lance-columns.js'
 import { readLanceDeletions } from './lance-deletions.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
+import { readCost } from './read-cost.js'
 import { RowFetcher, type StoredColumn } from './row-fetcher.js'
 import { readRun } from './run-reader.js'
 import { checkedRuns, type DecodeRuns, readStoredRuns } from './stored-runs.js'
@@ -74,7 +82,7 @@ import {
 } from './vector-column.js'
 import type { VectorIndexReader } from './vector-index.js'
 import { inFile } from './verified-range.js'
-import { isLoadedWhole, patienceFor, smallBytes } from './whole-columns.js'
+import { isLoadedWhole, isSpent, patienceFor, smallBytes } from './whole-columns.js'
 
 /** A record batch of a fragment: the unit that is loaded, filtered and searched. */
 export interface Part {
@@ -155,6 +163,9 @@ const lancePartsAhead = 16
  * times as many bytes, they are loaded one after the other.
  */
 const loadedTogether = 16 * 1024 * 1024
+
+/** Number of rows of Lance files that are read one by one at the same time. */
+const singlesTogether = 256
 
 /** Minimum number of fragments of inline rows from which on queries find inline rows by value without an index. */
 const manyInline = 32
@@ -541,6 +552,16 @@ export class TableReader {
     const together = this.#source.memory.canHold(4 * loadedTogether) ? loadedTogether : 0
     const fetcher = new RowFetcher(this.#source, pacer)
     const patience = Math.max(share, patienceFor(this.#bytesOf(fields), this.#source.memory))
+    let singles: { readonly rows: MissingRows; readonly reading: Promise<Column> }[] = []
+    let singleRows = 0
+    function* finishSingles(): Task<void> {
+      for (const { rows, reading } of singles) {
+        const { column } = asOfType(loadedColumn(yield* wait(reading)), rows.field)
+        rows.own[rows.to] = ownRows(column)
+      }
+      singles = []
+      singleRows = 0
+    }
     let loads: { readonly rows: MissingRows; readonly loading: MaybePromise<LoadedColumn> }[] = []
     let bytes = 0
     function* loaded(): Task<void> {
@@ -552,10 +573,7 @@ export class TableReader {
       loads = []
       bytes = 0
     }
-    // Read at the same time.
-    const fewRows = missing.map(rows => this.#fewLanceRows(rows, pacer.signal))
-    for (const reading of fewRows) if (reading instanceof Promise) reading.catch(() => {})
-    for (const [at, rows] of missing.entries()) {
+    for (const rows of missing) {
       const { own, to, part, field, offsets } = rows
       const stored = yield* this.#storedRows(rows, patience)
       if (stored !== null) {
@@ -564,9 +582,11 @@ export class TableReader {
         })
         continue
       }
-      const few = yield* wait(fewRows[at]!)
-      if (few !== null) {
-        own[to] = ownRows(few)
+      const single = this.#singleLanceRows(rows, patience)
+      if (single !== null) {
+        singles.push({ rows, reading: single })
+        singleRows += offsets.length
+        if (singleRows >= singlesTogether) yield* finishSingles()
         continue
       }
       // Limit the columns that are in memory together.
@@ -578,19 +598,27 @@ export class TableReader {
     }
     // Blocks and columns are read at the same time.
     yield* fetcher.finish()
+    yield* finishSingles()
     yield* loaded()
   }
 
-  #fewLanceRows(
-    { place: { file, key }, part, field, offsets }: MissingRows,
-    signal: AbortSignal | undefined,
-  ): MaybePromise<Column | null> {
+  /**
+   * Start to read rows of a Lance table one by one. Returns null if the column is in another file, or is to be loaded
+   * whole.
+   */
+  #singleLanceRows(
+    { place: { file }, part, field, offsets }: MissingRows,
+    patience: number,
+  ): Promise<Column> | null {
     if (!('lance' in file)) return null
-    const some = { fragmentRows: part.fragment.rows, part: key, first: part.first, offsets }
-    const reading = readFewLanceRows(this.#source, this.#location, file, field, some)
-    return whenResolved(this.#arrived(reading, signal), column =>
-      column === null ? null : asOfType(loadedColumn(column), field).column,
-    )
+    const bytes = lanceRowBytes(file, field)
+    if (bytes === null) return null
+    if (isSpent(part, bytes * part.rows, offsets.length * (bytes + readCost), patience)) return null
+    const { rows: fragmentRows } = part.fragment
+    const rows = offsets.map(row => part.first + row)
+    const reading = readLanceRows(this.#source, this.#location, file, field, { fragmentRows, rows })
+    reading.catch(() => {})
+    return reading
   }
 
   /** Start reading the footer of the file that contains a column. */

@@ -10,7 +10,7 @@ export const smallBytes = 16 * 1024
  * By column. `spent`: the cost of the row reads since the column was last loaded whole. `loads`: the number of
  * times that it was loaded whole.
  */
-const spentOn = new WeakMap<ColumnRange, { readonly spent: number; readonly loads: number }>()
+const spentOn = new WeakMap<object, { readonly spent: number; readonly loads: number }>()
 
 /**
  * Return the limit for reading single rows of a column, as a share of the cost of loading the column. When the cost of
@@ -41,11 +41,18 @@ export function pagePatienceFor(bytes: number, memory: Memory): number {
  */
 export function isLoadedWhole(range: ColumnRange, rows: Uint32Array, patience: number): boolean {
   if (range.bytes <= smallBytes) return true
-  const cost = blockCost(range, rows)
-  if (cost >= range.bytes) return true
-  const { spent, loads } = spentOn.get(range) ?? { spent: 0, loads: 0 }
+  return isSpent(range, range.bytes, blockCost(range, rows), patience)
+}
+
+/**
+ * Return whether to load a column of `bytes` bytes whole, instead of reading rows of it that cost `cost`. `column`: an
+ * object that only this column has. Otherwise as `isLoadedWhole`.
+ */
+export function isSpent(column: object, bytes: number, cost: number, patience: number): boolean {
+  if (cost >= bytes) return true
+  const { spent, loads } = spentOn.get(column) ?? { spent: 0, loads: 0 }
   // Each load doubles the limit for the next load, so that evicted columns are not loaded too often.
-  const isEnough = spent + cost >= range.bytes * patience * 2 ** loads
-  spentOn.set(range, isEnough ? { spent: 0, loads: loads + 1 } : { spent: spent + cost, loads })
+  const isEnough = spent + cost >= bytes * patience * 2 ** loads
+  spentOn.set(column, isEnough ? { spent: 0, loads: loads + 1 } : { spent: spent + cost, loads })
   return isEnough
 }
