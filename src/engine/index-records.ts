@@ -20,7 +20,7 @@ import type { Handler, Reply } from '../protocol/calls.js'
 import { idText } from '../protocol/identifiers.js'
 import { type Listing, paginate } from '../protocol/page.js'
 import type { Engine } from '../root/engine.js'
-import { type OpenTable, openVersion } from '../root/open-table.js'
+import { type OpenTable, openVersion, withLanceIndexes } from '../root/open-table.js'
 import { countCovered } from '../table/covered-rows.js'
 import { IndexCover } from '../table/index-cover.js'
 import { usableSegments } from '../table/text-index.js'
@@ -36,7 +36,7 @@ export const listTableIndices: Handler<Engine, 'listTableIndices'> = async (engi
   const head = await readable(engine, found, signal, request.version)
   const open = await openVersion(engine, head, versionOf(head, request.version), signal)
   const listing: Listing<Shown> = { name: 'indexes', key: ({ spec }) => spec.name, scope: head.uuid }
-  const shown = shownIndexes(open.layout, request.version === undefined ? state : null)
+  const shown = await shownAt(engine, open, request.version === undefined ? state : null, signal)
   const { items, ...next } = paginate(shown, listing, request)
   const pacer = new Pacer(signal)
   const indexes: IndexRecord[] = []
@@ -54,12 +54,14 @@ export const describeTableIndexStats: Handler<Engine, 'describeTableIndexStats'>
   const found = findTable(state, request.id, options.table)
   const head = await readable(engine, found, signal, request.version)
   const open = await openVersion(engine, head, versionOf(head, request.version), signal)
-  const listed = shownIndexes(open.layout, request.version === undefined ? state : null)
+  const listed = await shownAt(engine, open, request.version === undefined ? state : null, signal)
   const shown = findIndex(head, listed, request.index_name)
   const { spec, index, build } = shown
   const progress = build === null ? null : await engine.jobs.progressOf(build.job, signal)
   const { counts, status, reason } = await coverageOf(engine, open, shown, new Pacer(signal))
-  const recalls = await recallsOf(engine.store, head.location, index).catch(async error => {
+  // LanceDB measures no recall.
+  const measured = head.kind === 'lance' ? null : index
+  const recalls = await recallsOf(engine.store, head.location, measured).catch(async error => {
     throw (await engine.source.explain?.(head.uuid, open.version, error)) ?? error
   })
   return {
@@ -94,7 +96,10 @@ export interface Shown {
  * List the indexes of a version by name. `state`: adds queued, running and failed builds; null: only indexes. If an
  * index is being replaced, the list shows the new definition, although queries still use the old index.
  */
-export function shownIndexes({ table, indexes }: Layout, state: CatalogState | null): readonly Shown[] {
+export function shownIndexes(
+  { table, indexes }: Pick<Layout, 'table' | 'indexes'>,
+  state: CatalogState | null,
+): readonly Shown[] {
   const shown = new Map<string, Shown>()
   for (const index of indexes) shown.set(index.name, { spec: index, index, build: null, reason: null })
   for (const { spec, reason } of state?.failedBuilds.get(table) ?? []) {
@@ -106,6 +111,24 @@ export function shownIndexes({ table, indexes }: Layout, state: CatalogState | n
     shown.set(spec.name, { spec, index: null, build, reason: null })
   }
   return [...shown.values()].sort((a, b) => (a.spec.name < b.spec.name ? -1 : 1))
+}
+
+/** List the indexes of a version, like `shownIndexes`. For a Lance table: the vector indexes of LanceDB. */
+async function shownAt(
+  engine: Engine,
+  open: OpenTable,
+  state: CatalogState | null,
+  signal: AbortSignal | undefined,
+): Promise<readonly Shown[]> {
+  const { usable, unusable } = await withLanceIndexes(engine, open, signal)
+  const unread = unusable.flatMap(({ name, uuid, kind, field, createdAt, metric, error }): Shown[] => {
+    if (kind === null) return []
+    const spec = { name, uuid, kind, field, ts: createdAt, ...(metric !== null && { vector: { metric } }) }
+    return [{ spec, index: null, build: null, reason: error.message }]
+  })
+  const { table, indexes } = open.layout
+  const listed = [...shownIndexes({ table, indexes: [...indexes, ...usable] }, state), ...unread]
+  return listed.sort((a, b) => (a.spec.name < b.spec.name ? -1 : 1))
 }
 
 /** Find an index by name. Throws `IndexNotFound`. */

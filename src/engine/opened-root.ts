@@ -109,6 +109,7 @@ export class OpenedRoot implements Engine {
   readonly functions: readonly ColumnFunction[]
   readonly maxStalenessMs: number
   readonly buildThreads: number
+  readonly warn: Warn
   readonly tracing: Tracing | undefined
   readonly unitRows: number
   readonly #memory: Memory
@@ -152,6 +153,7 @@ export class OpenedRoot implements Engine {
     this.maxStalenessMs = maxStalenessMs
     this.buildThreads = buildThreads
     this.tracing = options.tracing
+    this.warn = warn
     this.unitRows = options.unitRows ?? Number.POSITIVE_INFINITY
     this.#memory = memory
     this.#disk = options.disk

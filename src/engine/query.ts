@@ -18,12 +18,13 @@ import { binding, hasExpressions } from '../query/binding.js'
 import { countMatching } from '../query/count.js'
 import { beginScan, executePlan, type Scan } from '../query/execute.js'
 import type { Plan } from '../query/plan.js'
+import type { NearIndex } from '../query/plan-near-search.js'
 import { planQuery } from '../query/plan-query.js'
 import type { TextIndex } from '../query/plan-text-search.js'
 import { RowSource } from '../query/source.js'
 import type { Spread } from '../query/units.js'
 import type { Engine } from '../root/engine.js'
-import { type OpenTable, openVersion } from '../root/open-table.js'
+import { type OpenTable, openVersion, withLanceIndexes } from '../root/open-table.js'
 import { RequestTally } from '../storage/request-tally.js'
 import type { TableReader } from '../table/table-reader.js'
 import { holdsText } from '../table/text-column.js'
@@ -171,13 +172,13 @@ function planIn(
   { source }: Engine,
   clock: Clock,
   request: Request<'queryTable'>,
-  { reader, awaitedTexts }: OpenedVersions,
+  { reader, awaitedTexts, unusable }: OpenedVersions,
   pacer: Pacer,
   guess = false,
 ): MaybePromise<Plan> {
   return whenResolved(hasExpressions(request) ? binding() : null, bind => {
     const plan = planQuery(request, reader.schema, bind, clock, {
-      vectors: reader.vectorIndexes,
+      vectors: unusable.length === 0 ? reader.vectorIndexes : [...reader.vectorIndexes, ...unusable],
       texts: awaitedTexts.length === 0 ? reader.textIndexes : [...reader.textIndexes, ...awaitedTexts],
       analyzer: options => source.analyzers.open(options),
     })
@@ -194,13 +195,15 @@ interface OpenedVersions extends Pick<OpenTable, 'head' | 'reader' | 'version'> 
    * queued.
    */
   readonly awaitedTexts: readonly TextIndex[]
+  /** Vector indexes of LanceDB that no query can use. */
+  readonly unusable: readonly NearIndex[]
 }
 
 /** Open the version that the request reads, and the version to compare with. */
 async function openVersions(
   engine: Engine,
   id: readonly string[],
-  { version, differs_from }: Pick<Request<'queryTable'>, 'version' | 'differs_from'>,
+  { version, differs_from, vector }: Pick<Request<'queryTable'>, 'version' | 'differs_from' | 'vector'>,
   state: CatalogState,
   { signal, table }: HandlerOptions,
 ): Promise<OpenedVersions> {
@@ -212,7 +215,11 @@ async function openVersions(
     differs_from === undefined
       ? null
       : (await openVersion(engine, head, versionOf(head, differs_from), signal)).reader
-  return { head, reader: open.reader, version: open.version, awaitedTexts, other }
+  const named = { head, version: open.version, awaitedTexts, other }
+  if (vector == null || head.kind !== 'lance') return { ...named, reader: open.reader, unusable: [] }
+  const { reader, unusable } = await withLanceIndexes(engine, open, signal)
+  const reasons = unusable.map(index => ({ ...index, unusable: index.error.message }))
+  return { ...named, reader, unusable: reasons }
 }
 
 /**

@@ -1,6 +1,5 @@
 /**
- * Converts manifests of Lance to manifests of Sheaf (`Layout`), so that queries read tables of LanceDB. Indexes of
- * LanceDB are left out: queries on such tables scan.
+ * Converts manifests of Lance to manifests of Sheaf (`Layout`), so that queries read tables of LanceDB.
  */
 import type { DataType } from '../arrow/types.js'
 import { childFields } from '../arrow/types.js'
@@ -60,7 +59,7 @@ const readsAtOnce = 16
 /** Return the manifest of a version. Reads files only if the manifest does not contain row ids or numbers of rows. */
 async function layoutOfManifest(
   table: LanceTableFiles,
-  { version, schema, fragments, timestamp }: LanceManifest,
+  { version, schema, fragments, timestamp, indexes }: LanceManifest,
   signal?: AbortSignal,
 ): Promise<Layout> {
   const fieldsById = new Map(schema.fields.map(field => [field.id, field]))
@@ -81,6 +80,7 @@ async function layoutOfManifest(
     earlier: [],
     fragments: converted,
     indexes: [],
+    lanceIndexes: indexes,
     next: { row: 0, frag: 0, field: 0 },
   }
   timestamps.set(layout, timestamp)

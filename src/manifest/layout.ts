@@ -3,7 +3,7 @@
  * table's changes only.
  */
 import { assert } from '../errors.js'
-import type { LanceDeletions } from '../lance/manifest.js'
+import type { LanceDeletions, LanceIndex } from '../lance/manifest.js'
 import type { LanceField } from '../lance/schema.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
 import {
@@ -109,6 +109,8 @@ export interface Layout {
   readonly fragments: readonly Fragment[]
   /** The indexes, sorted by name. */
   readonly indexes: readonly TableIndex[]
+  /** Only for Lance tables: the segments of the indexes of LanceDB. */
+  readonly lanceIndexes?: readonly LanceIndex[]
   readonly next: Counters
 }
 

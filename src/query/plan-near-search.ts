@@ -1,5 +1,5 @@
 /** Chooses the vector index of a query and its search effort. Gives a reason for each index that is not used. */
-import { invalidInput } from '../errors.js'
+import { invalidInput, quote, unsupported } from '../errors.js'
 import type { Effort } from '../indexes/vector/segment.js'
 import type { Metric } from '../kernels/metric.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
@@ -9,9 +9,12 @@ import type { IndexSearch, VectorSearch } from './plan.js'
 /** The properties of a vector index that decide whether a query can use it. */
 export interface NearIndex {
   readonly name: string
-  readonly metric: Metric
+  /** Null: the metric is unknown. */
+  readonly metric: Metric | null
   /** Id of the indexed field: a column, or a field inside a struct. */
   readonly field: number
+  /** The reason why no query can use the index. Absent: queries can use it. */
+  readonly unusable?: string
 }
 
 /**
@@ -31,7 +34,7 @@ export function planNearSearch(
 ): Pick<VectorSearch, 'metric' | 'index' | 'fast' | 'unused'> {
   const own = indexes.filter(index => index.field === field.id)
   const usual = holdsVectorLists(field.type) ? 'cosine' : 'l2'
-  const metric = request.distance_type ?? own[0]?.metric ?? usual
+  const metric = request.distance_type ?? own.find(each => each.metric !== null)?.metric ?? usual
   const asked = effortOf(request)
   // With bypass_vector_index the search is exact (rule A-051) and includes unindexed rows.
   const fast = request.fast_search === true && request.bypass_vector_index !== true
@@ -41,12 +44,18 @@ export function planNearSearch(
   let index: IndexSearch | null = null
   for (const each of own) {
     const reason =
-      each.metric !== metric
+      each.unusable ??
+      (each.metric !== metric
         ? `its metric is ${each.metric}`
-        : (obstacle ?? (index === null ? null : `${index.name} is used`))
+        : (obstacle ?? (index === null ? null : `${index.name} is used`)))
     if (reason === null) index = { name: each.name, ...asked }
     else unused.push({ index: each.name, reason })
   }
+  const lost = index === null && fast ? own.find(each => each.unusable !== undefined) : undefined
+  if (lost !== undefined)
+    throw unsupported(`fastSearch needs the index ${quote(lost.name)}, but ${lost.unusable}`, {
+      hint: 'leave out fastSearch: the query then measures all rows',
+    })
   return { metric, index, fast, unused }
 }
 

@@ -94,6 +94,8 @@ export interface Engine {
   readonly maxStalenessMs: number
   /** Maximum number of threads that build one index. */
   readonly buildThreads: number
+  /** Reports a problem that ends no call. */
+  readonly warn: (message: string, cause: unknown) => void
   /** Records spans of calls. Default: none are recorded. */
   readonly tracing?: Tracing | undefined
   /** Number of rows from which an index build is split into units. Infinity: it is never split. */

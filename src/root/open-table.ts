@@ -1,13 +1,16 @@
 /** Opens a table at a version: finds its catalog entry, its manifest and its reader. */
 import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
 import type { TableHead } from '../catalog/state.js'
-import { assert } from '../errors.js'
+import { assert, quote } from '../errors.js'
+import { lazyImport } from '../lazy-import.js'
 import type { Layout } from '../manifest/layout.js'
 import type { TableAddress } from '../manifest/layout-store.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import type { VersionRecord } from '../manifest/version.js'
+import { orAborted } from '../primitives/abort.js'
 import type { HandlerOptions } from '../protocol/calls.js'
 import { idText } from '../protocol/identifiers.js'
+import type { LanceVectorIndexes } from '../table/lance-vector-index.js'
 import { indexReaders } from '../table/table-index.js'
 import { TableReader } from '../table/table-reader.js'
 import type { TableSource } from '../table/table-source.js'
@@ -61,6 +64,35 @@ export async function lanceReaderOf(
   const layout = await engine.versions.lanceLayouts.at(table, version, manifest, signal)
   return { layout, reader: readerFor(engine.source, table.location, layout) }
 }
+
+/**
+ * Return a version with the vector indexes of LanceDB, and the indexes that no query can use. The first call for a
+ * version reads the indexes, and warns of indexes that cannot be used. Versions whose rows Sheaf stores have none.
+ */
+export async function withLanceIndexes(
+  engine: Engine,
+  open: OpenTable,
+  signal: AbortSignal | undefined,
+): Promise<OpenTable & Pick<LanceVectorIndexes, 'usable' | 'unusable'>> {
+  const { head, layout } = open
+  if (layout.lanceIndexes === undefined || layout.lanceIndexes.length === 0)
+    return { ...open, usable: [], unusable: [] }
+  const { lanceVectorIndexes } = await importLanceIndexes()
+  const { source } = engine
+  const opening = lanceVectorIndexes({ reader: open.reader, source, location: head.location })
+  const { usable, unusable, reader } = await orAborted(opening, signal)
+  for (const { name, uuid, error } of unusable) {
+    if (warnedOf.has(uuid)) continue
+    warnedOf.add(uuid)
+    engine.warn(`vector searches in table ${idText(head.id)} do not use its index ${quote(name)}`, error)
+  }
+  return { ...open, usable, unusable, reader }
+}
+
+const importLanceIndexes = lazyImport(() => import('../table/lance-vector-index.js'))
+
+/** The UUIDs of indexes of LanceDB for which this process has warned. */
+const warnedOf = new Set<string>()
 
 /**
  * Return the manifest and the reader of a committed version. This works also for an expired version while its files

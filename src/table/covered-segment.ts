@@ -67,11 +67,12 @@ export class SegmentReader<S> {
   #liveCount: number | undefined
   #isById: boolean | undefined
 
-  constructor(version: IndexedVersion, covered: CoveredSegment, open: OpenSegment<S>) {
+  /** `path`: default is the path of a file of Sheaf. For a segment of LanceDB, it is a key that only this segment has. */
+  constructor(version: IndexedVersion, covered: CoveredSegment, open: OpenSegment<S>, path?: string) {
     const { segment, items } = covered
     this.rows = segment.rows
     this.#version = version
-    this.path = `${version.location}/${filePath('indexes', segment.file)}`
+    this.path = path ?? `${version.location}/${filePath('indexes', segment.file)}`
     this.#covered = covered
     this.#open = open
     this.#items = itemsByFragment(items)

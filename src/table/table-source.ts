@@ -7,6 +7,7 @@ import type { SectionFile } from '../indexes/sections/section-file.js'
 import { Analyzers } from '../indexes/text/analysis/analyzers.js'
 import type { PagedText } from '../indexes/text/paged.js'
 import type { TextSegment } from '../indexes/text/segment.js'
+import type { LanceSegment } from '../indexes/vector/lance-lists.js'
 import type { VectorIndexSegment } from '../indexes/vector/segment.js'
 import type { StoredList } from '../indexes/vector/stored-list.js'
 import type { VectorSegment } from '../kernels/vector-segment.js'
@@ -62,6 +63,8 @@ export interface TableSource {
   readonly segments: Partition<VectorIndexSegment>
   /** Lists of those IVF segments that contain only a buffer for one list. */
   readonly lists: Partition<StoredList>
+  /** Segments of vector indexes of Lance tables. */
+  readonly lanceSegments: Partition<LanceSegment>
   /** Segments of text indexes, without their postings. */
   readonly textSegments: Partition<TextSegment>
   /** Opened files of text indexes. */
@@ -104,6 +107,9 @@ export function createTableSource(
     segments: memory.partition('vector-segments', 'data', segment => segment.bytes),
     lists: memory.partition('vector-lists', 'data', ({ codes, ordinals }) => {
       return codes.byteLength + ordinals.byteLength
+    }),
+    lanceSegments: memory.partition('lance-segments', 'data', ({ segment, missing }) => {
+      return segment.bytes + missing.byteLength
     }),
     textSegments: memory.partition('text-segments', 'data', segment => segment.bytes),
     textFiles: memory.partition('text-files', 'data', ({ paged }) => 2000 + (paged?.bytes ?? 0)),
