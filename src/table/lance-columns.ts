@@ -137,7 +137,7 @@ async function openColumn(
   fragmentRows: number,
 ) {
   const path = `${location}/${columns.lance}`
-  const file = await source.lanceFiles.get(path, () => open(source, path, columns.bytes))
+  const file = await source.lanceFiles.get(path, () => openLance(source, path, columns.bytes))
   if (file.rows !== fragmentRows)
     throw invalidInput(`${path} has ${file.rows} rows, but the manifest says ${fragmentRows}`)
   const lanceField = columns.fieldsById.get(field.id)
@@ -145,7 +145,12 @@ async function openColumn(
   return { file, lanceField }
 }
 
-async function open(source: TableSource, path: string, bytes: number): Promise<LanceFile> {
+/** Open a file. `bytes`: its size; 0 if it is unknown. */
+export async function openLance(
+  source: Pick<TableSource, 'store' | 'memory' | 'lanceBlocks'>,
+  path: string,
+  bytes: number,
+): Promise<LanceFile> {
   const { store } = source
   const { openLanceFile } = await importFile()
   const size = bytes > 0 ? bytes : (await store.stat(path))?.size

@@ -43,16 +43,16 @@ export async function lanceSegmentBytes(store: BlobStore, folder: string): Promi
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
 }
 
-/** Return what the files of a segment say about its index. Throws InvalidInput if they are missing or damaged. */
-export async function lanceSegmentHead(store: BlobStore, folder: string): Promise<LanceIndexHead> {
+/** Return what the files of a segment say about its index. Throws InvalidInput if they are damaged, Internal if one is missing. */
+export async function lanceSegmentHead(source: TableSource, folder: string): Promise<LanceIndexHead> {
   const [path] = filesOf(folder)
   const { readIndexHead } = await importFiles()
-  return readIndexHead(await openLance(store, path, 0))
+  return readIndexHead(await openLance(source, path, 0))
 }
 
 /**
  * Read a segment into memory.
- * @throws InvalidInput if its files are missing or damaged. Unsupported if Sheaf cannot use it.
+ * @throws InvalidInput if its files are damaged. Internal if one is missing. Unsupported if Sheaf cannot use it.
  */
 export async function openLanceSegment(
   folder: string,
@@ -60,7 +60,7 @@ export async function openLanceSegment(
   claim: Claim,
 ): Promise<LanceSegment> {
   const { source, fragments } = rows
-  const files = filesOf(folder).map((path): Promise<LanceFile> => openLance(source.store, path, 0))
+  const files = filesOf(folder).map((path): Promise<LanceFile> => openLance(source, path, 0))
   const [index, auxiliary] = (await Promise.all(files)) as [LanceFile, LanceFile]
   const { IvfPq } = await importFiles()
   const { lanceLists, lanceListBytes } = await importLists()

@@ -114,7 +114,7 @@ async function openIndex(
   try {
     for (const segment of segments) {
       checkSegment(segment, field)
-      const head = await lanceSegmentHead(version.source.store, folderOf(version, segment))
+      const head = await lanceSegmentHead(version.source, folderOf(version, segment))
       if (segment !== segments[0] && (head.kind !== kind || head.metric !== metric))
         throw invalidInput('the segments of the index have different kinds or metrics')
       kind = isVectorKind(head.kind) ? head.kind : null

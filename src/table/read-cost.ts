@@ -3,3 +3,9 @@
  * local disk.
  */
 export const readCost = 6 * 1024
+
+/**
+ * The same for one read of a row of a Lance file. It is greater, because the reader looks up the page and its encoding
+ * for each read.
+ */
+export const lanceReadCost = 48 * 1024

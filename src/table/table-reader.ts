@@ -63,7 +63,7 @@ import {
 } from './lance-columns.js'
 import { readLanceDeletions } from './lance-deletions.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
-import { readCost } from './read-cost.js'
+import { lanceReadCost } from './read-cost.js'
 import { RowFetcher, type StoredColumn } from './row-fetcher.js'
 import { readRun } from './run-reader.js'
 import { checkedRuns, type DecodeRuns, readStoredRuns } from './stored-runs.js'
@@ -613,7 +613,7 @@ export class TableReader {
     if (!('lance' in file)) return null
     const bytes = lanceRowBytes(file, field)
     if (bytes === null) return null
-    if (isSpent(part, bytes * part.rows, offsets.length * (bytes + readCost), patience)) return null
+    if (isSpent(part, bytes * part.rows, offsets.length * (bytes + lanceReadCost), patience)) return null
     const { rows: fragmentRows } = part.fragment
     const rows = offsets.map(row => part.first + row)
     const reading = readLanceRows(this.#source, this.#location, file, field, { fragmentRows, rows })
