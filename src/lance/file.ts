@@ -10,7 +10,7 @@ import { type ColumnMetadata, readColumnMetadata } from './column-metadata.js'
 import { isPacked } from './column-tree.js'
 import type { ByteRange } from './page.js'
 import { MessageReader } from './protobuf.js'
-import { type LanceBytes, readRangeInto, readRanges } from './range-reader.js'
+import { type LanceBytes, readExactly, readRangeInto, readRanges } from './range-reader.js'
 import { readLeveledColumn } from './read-leveled-column.js'
 import { readPlainColumn } from './read-plain-column.js'
 import { arrowField, type LanceField, type LanceSchema, readLanceSchema } from './schema.js'
@@ -31,12 +31,7 @@ export async function openLanceFile(
   return named(path, async () => {
     if (source.bytes < footerBytes) throw invalidInput(`a file of ${source.bytes} bytes is not a Lance file`)
     const start = Math.max(0, source.bytes - tailBytes)
-    const tail = await source.read(start, source.bytes, signal)
-    if (tail.length !== source.bytes - start) {
-      throw invalidInput(
-        `${source.bytes - start} bytes were requested, but ${tail.length} bytes were returned`,
-      )
-    }
+    const tail = await readExactly(source, start, source.bytes, signal)
     const withTail = new TailedBytes(source, start, tail)
     const footer = readFooter(tail.subarray(tail.length - footerBytes))
     const { bytes } = source

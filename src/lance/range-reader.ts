@@ -45,12 +45,7 @@ export async function readRanges(
   const out: Uint8Array[] = ranges.map(() => new Uint8Array(0))
   await Promise.all(
     reads.map(async read => {
-      const bytes = await source.read(read.start, read.end, signal)
-      if (bytes.length !== read.end - read.start) {
-        throw invalidInput(
-          `bytes ${read.start} to ${read.end} were requested, but ${bytes.length} bytes were returned`,
-        )
-      }
+      const bytes = await readExactly(source, read.start, read.end, signal)
       for (const i of read.members) {
         const { start, end } = ranges[i]!
         out[i] = bytes.subarray(start - read.start, end - read.start)
@@ -58,6 +53,23 @@ export async function readRanges(
     }),
   )
   return out
+}
+
+/**
+ * Return the bytes from `start` to before `end`, not as a Buffer: the method `slice` of a Buffer does not copy. Throws
+ * InvalidInput if the source returns fewer bytes.
+ */
+export async function readExactly(
+  source: LanceBytes,
+  start: number,
+  end: number,
+  signal?: AbortSignal,
+): Promise<Uint8Array> {
+  const bytes = await source.read(start, end, signal)
+  if (bytes.length !== end - start) {
+    throw invalidInput(`bytes ${start} to ${end} were requested, but ${bytes.length} bytes were returned`)
+  }
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length)
 }
 
 /** Fill `target`, which is as long as a range, with its bytes. Throws InvalidInput for a range that is not within the file. */

@@ -18,7 +18,10 @@ describe.each(names)('%s', name => {
     const wholes = await readColumns(file)
     const bytes = readFileSync(join(folder, name))
     const source = {
-      store: { getRange: async (_: string, at: number, length: number) => bytes.subarray(at, at + length) },
+      store: {
+        getRange: async (_: string, at: number, length: number) => bytes.subarray(at, at + length),
+        readInto: async (_: string, at: number, target: Uint8Array) => bytes.copy(target, 0, at),
+      },
       lanceFiles: { get: (_: string, load: () => unknown) => load() },
     } as unknown as TableSource
     const { fields } = file.schema
