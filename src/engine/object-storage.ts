@@ -32,7 +32,7 @@ export function isLanceAddress(path: string): boolean {
 export function isInObjectStorage(path: string): boolean {
   if (isLanceAddress(path)) {
     throw invalidInput(`${quote(path)} is a directory of LanceDB, not a root of Sheaf`, {
-      hint: 'only connect, and the commands query, head, diff, export, import, inspect, serve and view can open it',
+      hint: 'only connect, and the commands query, head, diff, export, inspect, serve and view can open it; sheaf import reads its path',
     })
   }
   const scheme = url.exec(path)?.[1]?.toLowerCase()

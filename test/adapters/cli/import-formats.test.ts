@@ -3,14 +3,12 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { type Call, readArguments } from '../../../adapters/cli/arguments.js'
-import { importSources } from '../../../adapters/cli/import.js'
 import { readHnswlibFolder, writeParquet } from '../../../adapters/files/public.js'
 import { connect, type Row } from '../../../src/index.js'
 import { temporaryRoots } from '../../support/roots.js'
+import { importing, rowsOf } from './importing.js'
 
 const freshRoot = temporaryRoots()
-const { signal } = new AbortController()
 let printed: string[] = []
 let noted: string[] = []
 
@@ -26,17 +24,6 @@ function freshFolder(): string {
   const folder = freshRoot()
   mkdirSync(folder)
   return folder
-}
-
-async function importing(...args: string[]): Promise<void> {
-  const command = readArguments(['import', ...args])
-  if (command.kind === 'misuse') throw new Error(command.problem)
-  await importSources(command as Call<'import'>, signal)
-}
-
-async function rowsOf(root: string, name: string): Promise<Row[]> {
-  await using ns = await connect(root, { create: false, readOnly: true, int64: 'bigint' })
-  return (await (await ns.openTable(name)).query().toArray()) as Row[]
 }
 
 describe('Parquet', () => {

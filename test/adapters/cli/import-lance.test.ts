@@ -3,12 +3,11 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, write
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { type Call, readArguments } from '../../../adapters/cli/arguments.js'
-import { importSources } from '../../../adapters/cli/import.js'
 import { writeLance } from '../../../adapters/files/public.js'
 import { connect, ErrorCode, type Row } from '../../../src/index.js'
 import { failure } from '../../support/failure.js'
 import { temporaryRoots } from '../../support/roots.js'
+import { runImport } from './importing.js'
 
 const golden = join(import.meta.dirname, '../../golden')
 const freshRoot = temporaryRoots()
@@ -28,12 +27,6 @@ beforeEach(() => {
   vi.spyOn(console, 'error').mockImplementation(text => noted.push(String(text)))
 })
 afterEach(() => void vi.restoreAllMocks())
-
-async function importing(args: readonly string[], signal = new AbortController().signal): Promise<void> {
-  const command = readArguments(['import', ...args])
-  if (command.kind === 'misuse') throw new Error(command.problem)
-  await importSources(command as Call<'import'>, signal)
-}
 
 /** The rows and columns of a table. `address`: a root, or a directory of LanceDB. */
 async function contentOf(address: string, name: string): Promise<{ rows: Row[]; schema: unknown }> {
@@ -69,7 +62,7 @@ describe('a directory of LanceDB', () => {
   test('is told from its content: all tables are imported with rows, columns and the tags of the newest version', async () => {
     const source = copyOf('lance-tables')
     const root = freshRoot()
-    await importing([source, root])
+    await runImport([source, root])
     for (const name of ['plain', 'stable']) {
       expect(await contentOf(root, name)).toEqual(await contentOf(addressOf(source), name))
     }
@@ -88,25 +81,25 @@ describe('a directory of LanceDB', () => {
     const source = copyOf('lance-tables')
     const root = freshRoot()
     writeFileSync(join(source, 'more.csv'), 'a\n1\n')
-    await importing([source, root, '--table', 'stable', '--format', 'lance'])
+    await runImport([source, root, '--table', 'stable', '--format', 'lance'])
     expect(noted[0]).toBe(`left out: ${join(source, 'more.csv')}; import it separately`)
-    await importing([join(source, 'plain.lance'), root, '--table', 'other', '--part-size', '500B'])
-    await importing([join(source, 'plain.lance'), root, '--table', 'other', '--mode', 'append'])
+    await runImport([join(source, 'plain.lance'), root, '--table', 'other', '--part-size', '500B'])
+    await runImport([join(source, 'plain.lance'), root, '--table', 'other', '--mode', 'append'])
     await using ns = await connect(root)
     expect(await ns.tableNames()).toEqual(['other', 'stable'])
     expect(await (await ns.openTable('other')).countRows()).toBe(80)
-    expect(await failure(importing([source, root, '--table', 'none']))).toMatchObject({
+    expect(await failure(runImport([source, root, '--table', 'none']))).toMatchObject({
       message: 'no table of LanceDB has the name none: there are plain, stable',
     })
-    expect(await failure(importing([join(source, 'plain.lance'), root, '--table', 'other']))).toMatchObject({
+    expect(await failure(runImport([join(source, 'plain.lance'), root, '--table', 'other']))).toMatchObject({
       code: ErrorCode.TableAlreadyExists,
     })
   })
 
   test('indexes are built again with their parameters, and those that Sheaf does not have are named', async () => {
     const root = freshRoot()
-    const source = copyOf('lance-indexes')
-    await importing([source, root])
+    const source = copyOf('lance-import')
+    await runImport([source, root])
     expect(printed).toEqual([
       '66 rows imported: table docs, version 2',
       '  tag now = v2',
@@ -155,16 +148,16 @@ describe('a directory of LanceDB', () => {
     const root = freshRoot()
     const stop = new AbortController()
     onPrinted = () => stop.abort(new Error('stopped'))
-    await expect(importing([source, root], stop.signal)).rejects.toThrow('stopped')
+    await expect(runImport([source, root], stop.signal)).rejects.toThrow('stopped')
     expect(statesIn(source).length).toBeGreaterThan(0)
-    await importing([source, root])
+    await runImport([source, root])
     expect(noted).toContain('table plain was imported before the interruption')
     expect(printed).toEqual([
       '40 rows imported: table plain, version 2',
       '40 rows imported: table stable, version 2',
     ])
     expect(statesIn(source)).toEqual([])
-    const again = await failure(importing([source, root]))
+    const again = await failure(runImport([source, root]))
     expect(again).toMatchObject({ message: '2 of 2 tables could not be imported' })
     expect(noted.at(-1)).toBe('table stable is not imported: the table "stable" exists')
   })
@@ -182,13 +175,13 @@ describe('a directory of LanceDB', () => {
       stop.abort(new Error('stopped'))
     })
     // The note about the tag comes before the table gets its name.
-    await expect(importing([folder, root], stop.signal)).rejects.toThrow('stopped')
+    await expect(runImport([folder, root], stop.signal)).rejects.toThrow('stopped')
     writeFileSync(newest, bytes)
-    expect(await failure(importing([folder, root]))).toMatchObject({
+    expect(await failure(runImport([folder, root]))).toMatchObject({
       message: expect.stringContaining('plain.lance" has changed since the interrupted import began'),
       hint: expect.stringContaining('--restart'),
     })
-    await importing([folder, root, '--restart'])
+    await runImport([folder, root, '--restart'])
     await using ns = await connect(root)
     expect(await ns.tableNames()).toEqual(['plain'])
     expect(await (await ns.openTable('plain')).countRows()).toBe(40)
@@ -201,12 +194,12 @@ describe('a directory of LanceDB', () => {
     const bytes = readFileSync(newest)
     writeFileSync(newest, bytes.subarray(0, 100))
     const root = freshRoot()
-    expect(await failure(importing([source, root]))).toMatchObject({
+    expect(await failure(runImport([source, root]))).toMatchObject({
       message: '1 of 2 tables could not be imported',
     })
     expect(noted[0]).toMatch(/^table plain is not imported: .*is not a Lance manifest/)
     writeFileSync(newest, bytes)
-    await importing([source, root])
+    await runImport([source, root])
     expect(printed).toEqual([
       '40 rows imported: table stable, version 2',
       '40 rows imported: table plain, version 2',
@@ -220,16 +213,16 @@ describe('a directory of LanceDB', () => {
     const files = freshRoot()
     mkdirSync(files)
     writeFileSync(join(files, 'a.csv'), 'a\n1\n')
-    await expect(importing([source, root, '--mode', 'append'])).rejects.toThrow(
+    await expect(runImport([source, root, '--mode', 'append'])).rejects.toThrow(
       '--mode append needs one table',
     )
-    await expect(importing([source, root, '--delimiter', ';'])).rejects.toThrow(
+    await expect(runImport([source, root, '--delimiter', ';'])).rejects.toThrow(
       '--delimiter needs the format csv',
     )
-    await expect(importing([source, join(files, 'a.csv'), root])).rejects.toThrow('separately')
-    await expect(importing(['lance', source, root])).rejects.toThrow('pass --format lance')
-    await expect(importing([files, root, '--format', 'lance'])).rejects.toThrow('has no table of LanceDB')
-    await expect(importing([join(source, 'plain.lance'), join(source, 'plain.lance'), root])).rejects.toThrow(
+    await expect(runImport([source, join(files, 'a.csv'), root])).rejects.toThrow('separately')
+    await expect(runImport(['lance', source, root])).rejects.toThrow('pass --format lance')
+    await expect(runImport([files, root, '--format', 'lance'])).rejects.toThrow('has no table of LanceDB')
+    await expect(runImport([join(source, 'plain.lance'), join(source, 'plain.lance'), root])).rejects.toThrow(
       'two tables of LanceDB have the name plain',
     )
     expect(existsSync(root)).toBe(false)
@@ -258,7 +251,7 @@ test('a table without rows, and all types that writeLance writes, are imported a
     schema: { ...(await table.schema()), metadata: { owner: 'me' } },
   })
   const root = freshRoot()
-  await importing([source, root])
+  await runImport([source, root])
   for (const name of ['empty', 'full']) {
     expect(await contentOf(root, name)).toEqual(await contentOf(addressOf(source), name))
   }

@@ -8,20 +8,18 @@ import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { type Call, readArguments } from '../../../adapters/cli/arguments.js'
-import { importSources } from '../../../adapters/cli/import.js'
 import { ImportProgress, progressText } from '../../../adapters/cli/import-progress.js'
 import { delimiterOf } from '../../../adapters/cli/source-formats.js'
 import { readCsv, writeArrow, writeLance, writeParquet } from '../../../adapters/files/public.js'
 import { connectHttp } from '../../../adapters/http/client.js'
 import { Namespace as NamespaceOfClient } from '../../../src/client/namespace.js'
-import { connect, ErrorCode, type Namespace, type Row, type Table } from '../../../src/index.js'
+import { connect, ErrorCode, type Namespace, type Table } from '../../../src/index.js'
 import { temporaryRoots } from '../../support/roots.js'
 import { shipped } from '../built.js'
+import { importing, rowsOf } from './importing.js'
 
 const freshRoot = temporaryRoots()
 const program = shipped('cli')
-const { signal } = new AbortController()
 
 let printed: string[] = []
 let noted: string[] = []
@@ -48,17 +46,6 @@ function filesIn(files: Readonly<Record<string, string | Uint8Array>>): string {
     writeFileSync(join(directory, name), content)
   }
   return directory
-}
-
-async function importing(...args: string[]): Promise<void> {
-  const command = readArguments(['import', ...args])
-  if (command.kind === 'misuse') throw new Error(command.problem)
-  await importSources(command as Call<'import'>, signal)
-}
-
-async function rowsOf(root: string, name: string): Promise<Row[]> {
-  await using ns = await connect(root, { create: false, readOnly: true, int64: 'bigint' })
-  return (await (await ns.openTable(name)).query().toArray()) as Row[]
 }
 
 async function namesIn(root: string): Promise<readonly string[]> {
