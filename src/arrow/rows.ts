@@ -193,7 +193,7 @@ export function roughBytes(value: unknown, depth = 0): number {
   if (typeof value !== 'object' || value === null) return 8
   if (ArrayBuffer.isView(value)) return value.byteLength
   const parts: readonly unknown[] = Array.isArray(value) ? value : Object.values(value)
-  if (typeof parts[0] === 'number' || depth === maxCountedDepth) return 8 * parts.length
+  if ((parts === value && typeof parts[0] === 'number') || depth === maxCountedDepth) return 8 * parts.length
   let bytes = 8 * parts.length
   for (const part of parts) bytes += roughBytes(part, depth + 1)
   return bytes

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { Batch } from '../../src/arrow/column.js'
 import { inferType, mergeTypes, SpreadLimit } from '../../src/arrow/infer-type.js'
 import { Place } from '../../src/arrow/place.js'
-import { type RowsOptions, rowsToBatch, rowsToBatches } from '../../src/arrow/rows.js'
+import { type RowsOptions, roughBytes, rowsToBatch, rowsToBatches } from '../../src/arrow/rows.js'
 import type { DataType, Field, Schema } from '../../src/arrow/types.js'
 import { batchToRows } from '../../src/arrow/values.js'
 import { ErrorCode, SheafError } from '../../src/errors.js'
@@ -465,6 +465,13 @@ describe('with a schema', () => {
 })
 
 describe('many rows', () => {
+  test('the approximate size of a row counts all its columns, also after a number', () => {
+    const text = 'a'.repeat(1000)
+    expect(roughBytes({ id: 1, text })).toBeGreaterThan(2000)
+    expect(roughBytes({ id: 1, text })).toBe(roughBytes({ text, id: 1 }))
+    expect(roughBytes({ vector: [1, 2, 3] })).toBe(8 + 3 * 8)
+  })
+
   const values = fc.oneof(
     fc.constantFrom<unknown>(
       null,
