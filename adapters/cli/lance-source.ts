@@ -21,7 +21,7 @@ export interface LanceTable {
 
 const ending = '.lance'
 /** Maximum bytes of the cache from which rows are read: a scan reads each of them once. */
-const cacheBytes = 256 * 2 ** 20
+const cacheBytes = 64 * 2 ** 20
 
 /** Return the name of the table in a folder. */
 export function lanceTableName(folder: string): string {
