@@ -4,15 +4,15 @@
  */
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { invalidInput, quote, SheafError, unsupported } from '../../src/errors.js'
+import { SheafError, unsupported } from '../../src/errors.js'
 import { type VectorKind, vectorKinds } from '../../src/indexes/vector/kind.js'
 import { openLanceFile } from '../../src/lance/file.js'
 import type { LanceIndex, LanceManifest } from '../../src/lance/manifest.js'
 import type { LanceField } from '../../src/lance/schema.js'
 import { inBackticks } from '../../src/primitives/in-backticks.js'
 import type { Request } from '../../src/protocol/calls.js'
-import { createIndexRequest } from '../../src/protocol/index-shapes.js'
 import { LocalFile } from '../../src/storage/local-file.js'
+import { jsonObject, type ReadMetadata, textParameters } from '../../src/table/lance-text-index.js'
 
 type Definition = Omit<Request<'createTableIndex'>, 'id'>
 type Parameters = Omit<Definition, 'column' | 'name'>
@@ -22,9 +22,6 @@ interface FoundIndex {
   readonly name: string
   readonly definition: Definition | SheafError
 }
-
-/** The metadata of the files of an index. */
-type ReadMetadata = (file: string) => Promise<Readonly<Record<string, string>> | null>
 
 const scalarTypes: Readonly<Record<string, Parameters['index_type']>> = {
   BTreeIndexDetails: 'BTREE',
@@ -70,7 +67,11 @@ async function definitionOf(
   const scalar = scalarTypes[type]
   if (scalar !== undefined) return { column, name, index_type: scalar }
   if (type === 'VectorIndexDetails') return { column, name, ...(await vectorParameters(read)) }
-  if (type === 'InvertedIndexDetails') return { column, name, ...(await textParameters(read)) }
+  if (type === 'InvertedIndexDetails') {
+    const parameters = await textParameters(read)
+    if (parameters === null) throw unsupported('its files have no parameters')
+    return { ...parameters, column, name, index_type: 'FTS' }
+  }
   const what =
     type === ''
       ? 'the manifest does not say of which type it is'
@@ -103,21 +104,11 @@ async function metadataOf(path: string): Promise<Readonly<Record<string, string>
   }
 }
 
-/** Return the JSON object in metadata. Throws `InvalidInput` for other values. */
-function objectIn(text: string, key: string): Readonly<Record<string, unknown>> {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {}
-  if (typeof value === 'object' && value !== null) return value as Readonly<Record<string, unknown>>
-  throw invalidInput(`the metadata ${key} of its file are no JSON object: ${quote(text)}`)
-}
-
 async function vectorParameters(read: ReadMetadata): Promise<Parameters> {
   const index = (await read('index.idx')) ?? {}
   const { 'lance:index': described, 'lance:hnsw': graphs } = index
   if (described === undefined) throw unsupported('its file index.idx does not describe it')
-  const { type, distance_type } = objectIn(described, 'lance:index')
+  const { type, distance_type } = jsonObject(described, 'lance:index')
   const kind = vectorKinds.find(each => each === type)
   if (kind === undefined) throw unsupported(`Sheaf has no ${type} indexes`)
   if (distance_type === undefined) throw unsupported('its file index.idx has no distance type')
@@ -134,8 +125,8 @@ async function vectorParameters(read: ReadMetadata): Promise<Parameters> {
 
 /** Return the first object of a list of JSON texts. */
 function firstIn(text: string, key: string): Readonly<Record<string, unknown>> {
-  const [first] = Object.values(objectIn(text, key))
-  return typeof first === 'string' && first !== '' ? objectIn(first, key) : {}
+  const [first] = Object.values(jsonObject(text, key))
+  return typeof first === 'string' && first !== '' ? jsonObject(first, key) : {}
 }
 
 function graphParameters({ params }: Readonly<Record<string, unknown>>): object {
@@ -151,24 +142,4 @@ function codeParameters(
     ...(!kind.endsWith('FLAT') && num_bits !== undefined && { num_bits }),
     ...(kind.endsWith('PQ') && num_sub_vectors !== undefined && { num_sub_vectors }),
   }
-}
-
-/** The parameters of text indexes whose names in requests differ. */
-const requestNames: Readonly<Record<string, string>> = {
-  min_ngram_length: 'ngram_min_length',
-  max_ngram_length: 'ngram_max_length',
-}
-
-async function textParameters(read: ReadMetadata): Promise<Parameters> {
-  const text = (await read('metadata.lance'))?.params ?? (await read('tokens.lance'))?.tokenizer
-  if (text === undefined) throw unsupported('its files have no parameters')
-  const named: Record<string, unknown> = {}
-  for (const [key, value] of Object.entries(objectIn(text, 'params'))) {
-    const name = requestNames[key] ?? key
-    if (value === null) continue
-    if (Object.hasOwn(createIndexRequest.fields, name)) named[name] = value
-    else if (value !== false)
-      throw unsupported(`text indexes of Sheaf have no ${key}, which is ${quote(value)}`)
-  }
-  return { index_type: 'FTS', ...named } as Parameters
 }

@@ -114,7 +114,7 @@ export function shownIndexes(
 }
 
 /** List the indexes of a version, like `shownIndexes`. For a Lance table: the vector indexes of LanceDB. */
-async function shownAt(
+export async function shownAt(
   engine: Engine,
   open: OpenTable,
   state: CatalogState | null,

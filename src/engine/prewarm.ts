@@ -10,19 +10,20 @@ import { Pacer } from '../primitives/pacer.js'
 import { streamTask } from '../primitives/task.js'
 import type { Handler } from '../protocol/calls.js'
 import type { Engine } from '../root/engine.js'
-import { type OpenTable, openVersion } from '../root/open-table.js'
+import { type OpenTable, openVersion, withLanceIndexes } from '../root/open-table.js'
 import type { TextIndexReader } from '../table/text-index.js'
 import { vectorType } from '../table/vector-column.js'
 import type { VectorIndexReader } from '../table/vector-index.js'
-import { findIndex, shownIndexes } from './index-records.js'
+import { findIndex, shownAt } from './index-records.js'
 import { openReadable, readable } from './lance-versions.js'
 
 export const prewarmTableIndex: Handler<Engine, 'prewarmTableIndex'> = async (engine, request, options) => {
   const { signal } = options
   const state = await engine.root.refresh(signal)
   const head = await readable(engine, findTable(state, request.id, options.table), signal)
-  const open = await openVersion(engine, head, versionOf(head), signal)
-  const { name } = findIndex(head, shownIndexes(open.layout, state), request.index_name).spec
+  const opened = await openVersion(engine, head, versionOf(head), signal)
+  const { name } = findIndex(head, await shownAt(engine, opened, state, signal), request.index_name).spec
+  const open = await withLanceIndexes(engine, opened, signal)
   const { memory } = engine.source
   const pacer = new Pacer(signal)
   const { reader } = open

@@ -10,6 +10,7 @@ import { invalidInput } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
 import { findFieldById, typeOf } from '../manifest/field-node.js'
 import { countRows } from '../manifest/layout.js'
+import { orAborted } from '../primitives/abort.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
 import { type MaybePromise, type TaskStream, whenResolved } from '../primitives/task.js'
@@ -172,14 +173,14 @@ function planIn(
   { source }: Engine,
   clock: Clock,
   request: Request<'queryTable'>,
-  { reader, awaitedTexts, unusable }: OpenedVersions,
+  { reader, analyzedTexts, unusable }: OpenedVersions,
   pacer: Pacer,
   guess = false,
 ): MaybePromise<Plan> {
   return whenResolved(hasExpressions(request) ? binding() : null, bind => {
     const plan = planQuery(request, reader.schema, bind, clock, {
       vectors: unusable.length === 0 ? reader.vectorIndexes : [...reader.vectorIndexes, ...unusable],
-      texts: awaitedTexts.length === 0 ? reader.textIndexes : [...reader.textIndexes, ...awaitedTexts],
+      texts: analyzedTexts.length === 0 ? reader.textIndexes : [...reader.textIndexes, ...analyzedTexts],
       analyzer: options => source.analyzers.open(options),
     })
     if (plan.order.length === 0 && plan.grouping === null) return plan
@@ -191,35 +192,57 @@ interface OpenedVersions extends Pick<OpenTable, 'head' | 'reader' | 'version'> 
   /** The version to compare with (`differs_from`). Null: the query compares no versions. */
   readonly other: TableReader | null
   /**
-   * Text indexes whose build is queued or running. Searches use the analyzer of an index as soon as its build is
-   * queued.
+   * Text indexes of which searches use only the analyzer: those whose build is queued or running, and those of LanceDB.
    */
-  readonly awaitedTexts: readonly TextIndex[]
+  readonly analyzedTexts: readonly TextIndex[]
   /** Vector indexes of LanceDB that no query can use. */
   readonly unusable: readonly NearIndex[]
 }
+
+/** What a request says about the versions and indexes that it needs. */
+type Searched = Pick<Request<'queryTable'>, 'version' | 'differs_from' | 'vector' | 'full_text_query'>
 
 /** Open the version that the request reads, and the version to compare with. */
 async function openVersions(
   engine: Engine,
   id: readonly string[],
-  { version, differs_from, vector }: Pick<Request<'queryTable'>, 'version' | 'differs_from' | 'vector'>,
+  { version, differs_from, vector, full_text_query: text }: Searched,
   state: CatalogState,
   { signal, table }: HandlerOptions,
 ): Promise<OpenedVersions> {
   const head = await readable(engine, findTable(state, id, table), signal, version)
   const open = await openVersion(engine, head, versionOf(head, version), signal)
-  const awaitedTexts = open.version === latestOf(head) ? textIndexesInBuild(state, open) : []
+  const isLance = head.kind === 'lance'
+  const analyzedTexts =
+    isLance && text !== undefined
+      ? await textIndexesOfLance(engine, open, signal)
+      : open.version === latestOf(head)
+        ? textIndexesInBuild(state, open)
+        : []
   // Open both versions from one state, because a second look-up of the name could find another table.
   const other =
     differs_from === undefined
       ? null
       : (await openVersion(engine, head, versionOf(head, differs_from), signal)).reader
-  const named = { head, version: open.version, awaitedTexts, other }
-  if (vector == null || head.kind !== 'lance') return { ...named, reader: open.reader, unusable: [] }
+  const named = { head, version: open.version, analyzedTexts, other }
+  if (vector == null || !isLance) return { ...named, reader: open.reader, unusable: [] }
   const { reader, unusable } = await withLanceIndexes(engine, open, signal)
   const reasons = unusable.map(index => ({ ...index, unusable: index.error.message }))
   return { ...named, reader, unusable: reasons }
+}
+
+const importLanceTexts = lazyImport(() => import('../table/lance-text-index.js'))
+
+async function textIndexesOfLance(
+  { source }: Engine,
+  { head, layout }: OpenTable,
+  signal: AbortSignal | undefined,
+): Promise<readonly TextIndex[]> {
+  if (layout.lanceIndexes === undefined || layout.lanceIndexes.length === 0) return []
+  const { lanceTextIndexes } = await importLanceTexts()
+  const indexes = await orAborted(lanceTextIndexes(source, head.location, layout), signal)
+  const onlyAnalyzer = 'Sheaf uses the options of text indexes of LanceDB, and reads every row'
+  return indexes.map(index => ({ ...index, reason: null, onlyAnalyzer }))
 }
 
 /**
@@ -235,6 +258,6 @@ export function textIndexesInBuild(
     if (chain === null || !holdsText(typeOf(chain.at(-1)!))) return []
     if (reader.textIndexes.some(index => index.name === name)) return []
     const path = chain.map(node => node.name)
-    return [{ name, path, options: text!, reason: null, isAwaited: true }]
+    return [{ name, path, options: text!, reason: null, onlyAnalyzer: 'it is being built' }]
   })
 }

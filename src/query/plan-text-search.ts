@@ -18,8 +18,13 @@ export interface TextIndex {
   readonly options: TextOptions
   /** Reason why the index is not used for the rows that it covers. Null: it is used. */
   readonly reason: string | null
-  /** Whether the index is still being built. Then queries use its analyzer, but read every row. Default: false. */
-  readonly isAwaited?: boolean
+  /**
+   * Reason why queries use only the analyzer of the index, and read every row: it is still being built, or it is an index
+   * of LanceDB. Default: queries use the index.
+   */
+  readonly onlyAnalyzer?:
+    | 'it is being built'
+    | 'Sheaf uses the options of text indexes of LanceDB, and reads every row'
 }
 
 /** Opens the analyzer for the options of a text index. Throws `InvalidInput` if there is no such analyzer. */
@@ -46,7 +51,7 @@ const boostMax = 1e9
 
 /**
  * Plan the text search of a request. Returns null for a query without a text. `indexes`: the text indexes of the
- * version, then the indexes that are being built. Throws `ColumnNotFound` or `InvalidInput`.
+ * version, then the indexes of which only the analyzer is used. Throws `ColumnNotFound` or `InvalidInput`.
  */
 export function planTextSearch(
   request: Pick<QueryRequest, 'full_text_query' | 'fast_search' | 'require_index'>,
@@ -69,7 +74,9 @@ export function planTextSearch(
       : planner.node(structured!.query, 0)
   const bare = require_index === true ? planner.columns.find(({ index }) => index === null) : undefined
   if (bare !== undefined) {
-    const isAwaited = indexes.some(index => index.isAwaited && isSame(index.path, bare.path))
+    const isAwaited = indexes.some(
+      index => index.onlyAnalyzer === 'it is being built' && isSame(index.path, bare.path),
+    )
     throw invalidInput(
       `column ${quote(bare.path.join('.'))} has no full-text index${isAwaited ? ' yet' : ''}, and requireIndex (require_index) is given`,
       { hint: isAwaited ? 'wait until it is built: waitForIndex' : 'create an index of type FTS' },
@@ -227,9 +234,9 @@ class TextPlanner {
     }
     const known = this.columns.findIndex(column => isSame(column.path, path))
     if (known !== -1) return known
-    const name = index === undefined || index.isAwaited ? null : index.name
-    for (const { name: other, reason, isAwaited } of own) {
-      if (isAwaited) this.unused.push({ index: other, reason: 'it is being built' })
+    const name = index === undefined || index.onlyAnalyzer !== undefined ? null : index.name
+    for (const { name: other, reason, onlyAnalyzer } of own) {
+      if (onlyAnalyzer !== undefined) this.unused.push({ index: other, reason: onlyAnalyzer })
       else if (other !== name) this.unused.push({ index: other, reason: `${name ?? index!.name} is used` })
       else if (reason !== null) this.unused.push({ index: other, reason })
     }
