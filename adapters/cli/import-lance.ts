@@ -77,7 +77,7 @@ export async function importLanceTables(
   const finished: Import[] = []
   const failures: SheafError[] = []
   const unbuilt: string[] = []
-  for (const { folder, name } of tables) {
+  for (const [i, { folder, name }] of tables.entries()) {
     try {
       const { work, failed } = await importOne(root, folder, name, {
         command,
@@ -87,9 +87,15 @@ export async function importLanceTables(
       finished.push(work)
       unbuilt.push(...failed)
     } catch (error) {
-      if (tables.length === 1 || !(error instanceof SheafError) || !isLasting(error)) throw error
+      if (tables.length === 1) throw error
+      if (!(error instanceof SheafError) || !isLasting(error)) {
+        const rest = tables.slice(i).map(each => each.name)
+        console.error(`not complete: ${rest.join(', ')}; run the same command again to continue`)
+        throw error
+      }
       failures.push(error)
-      console.error(`table ${name} is not imported: ${error.message}`)
+      const hint = error.hint === undefined ? '' : ` (${error.hint})`
+      console.error(`table ${name} is not imported: ${error.message}${hint}`)
     }
   }
   if (failures.length > 0) {
@@ -151,7 +157,7 @@ async function copyDefinitions(
   { id, version, signal }: Target,
 ): Promise<{ readonly lines: readonly string[]; readonly indexes: readonly string[] }> {
   const lines: string[] = []
-  const leaveOut = (what: string) => console.error(`not copied: ${what}`)
+  const leaveOut = (what: string) => console.error(`not copied from table ${lanceTableName(folder)}: ${what}`)
   for (const [tag, tagged] of await lanceTags(folder, signal, leaveOut)) {
     if (tagged !== original) {
       leaveOut(`tag ${tag}, because it names version ${tagged}, and version ${original} was copied`)

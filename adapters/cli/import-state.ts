@@ -87,11 +87,13 @@ export function checkUnchanged(state: ImportState, sources: readonly SourceFile[
     if (old?.size === source.size && old.modifiedMs === source.modifiedMs && old.hash === source.hash)
       continue
     const what = old === undefined ? 'is new' : 'has changed'
-    throw invalidInput(`${quote(source.path)} ${what} since the interrupted import began`, { hint: restart })
+    throw invalidInput(`${quote(source.path)} ${what} since an earlier run began the import`, {
+      hint: restart,
+    })
   }
   const [gone] = before.keys()
   if (gone !== undefined) {
-    throw invalidInput(`the interrupted import also read ${quote(gone)}`, { hint: restart })
+    throw invalidInput(`an earlier run of the import also read ${quote(gone)}`, { hint: restart })
   }
   if (state.options !== options) {
     throw invalidInput(`the interrupted import had other options: ${state.options}`, {

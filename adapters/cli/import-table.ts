@@ -95,7 +95,7 @@ export class Import {
   async run(): Promise<void> {
     const state = await this.#begin()
     if (state.isFinished === true) {
-      console.error(`table ${this.#name} was imported before the interruption`)
+      console.error(`table ${this.#name} was imported by an earlier run of the command`)
       return
     }
     try {

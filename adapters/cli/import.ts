@@ -68,7 +68,9 @@ function tableNameOf({ source: sources, sourceTable }: Call<'import'>): string {
     throw new Misuse('several sources need the name of the table: pass --table')
   }
   const name = basename(source!).replace(/\.gz$/i, '')
-  const stem = sourceTable ?? (hasKnownEnding(name) ? name.replace(/\.[^.]+$/, '') : name)
+  // Usual endings of SQLite files and hnswlib indexes, which other files have too.
+  const hasEnding = hasKnownEnding(name) || /\.(db|bin)$/i.test(name)
+  const stem = sourceTable ?? (hasEnding ? name.replace(/\.[^.]+$/, '') : name)
   if (/^[\w-]+$/.test(stem)) return stem
   throw new Misuse(`pass the name of the table in --table, because ${quote(stem)} is not a usual name`)
 }

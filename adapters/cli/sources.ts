@@ -86,12 +86,15 @@ async function isSavedStore(directory: string): Promise<boolean> {
 }
 
 function noFiles(directory: string, others: number) {
-  return invalidInput(`the directory ${quote(directory)} has no file to import`, {
-    hint:
-      others === 0
-        ? undefined
-        : `it has ${others} files with other endings; to import one of them, pass its path`,
-  })
+  return invalidInput(
+    `the directory ${quote(directory)} has no file to import, and no table of LanceDB (a folder <name>.lance with _versions)`,
+    {
+      hint:
+        others === 0
+          ? undefined
+          : `it has ${others} files with other endings; to import one of them, pass its path`,
+    },
+  )
 }
 
 async function filesBelow(directory: string): Promise<string[]> {

@@ -285,7 +285,7 @@ function readOnlyError(): SheafError {
 
 function lanceReadOnlyError(): SheafError {
   return new SheafError(ErrorCode.PermissionDenied, 'a directory of LanceDB is read-only', {
-    hint: 'write it with LanceDB, or copy the table into a root of Sheaf: createTable(name, table.query().batches())',
+    hint: 'write it with LanceDB, or copy the table into a root of Sheaf: createTable(name, table.query().batches()), or sheaf import',
   })
 }
 

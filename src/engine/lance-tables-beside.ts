@@ -30,11 +30,12 @@ export async function openBesideLance(
     if (!(error instanceof SheafError) || error.code !== ErrorCode.NamespaceNotFound) throw error
     if (lanceFolders(store).length === 0) throw error
     const { message, cause } = error
-    const hint = `the directory has tables of LanceDB: use the address ${quote(address)}`
+    const hint = `the directory belongs to LanceDB: use the address ${quote(address)}`
     throw new SheafError(ErrorCode.NamespaceNotFound, message, { hint, cause })
   }
 }
 
+/** Return the folders of tables. The directory itself may be the folder of a table: then its folder of manifests. */
 function lanceFolders(store: FileStore): readonly string[] {
-  return store.folders().filter(name => /.\.lance$/.test(name))
+  return store.folders().filter(name => /.\.lance$/.test(name) || name === '_versions')
 }

@@ -378,7 +378,9 @@ describe('an import that is killed', () => {
     utimesSync(source, 1, 1)
     expect(await run(args)).toMatchObject({
       status: 1,
-      stderr: expect.stringMatching(/big\.csv" has changed since the interrupted import began .*--restart/),
+      stderr: expect.stringMatching(
+        /big\.csv" has changed since an earlier run began the import .*--restart/,
+      ),
     })
     expect(await run([...args, '--restart'])).toMatchObject({ status: 0, stderr: '' })
     await using ns = connectHttp(server.url)
