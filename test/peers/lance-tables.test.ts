@@ -299,7 +299,7 @@ describe.each(fileReleases)('LanceDB $release', ({ lancedb, reader, release, fil
     },
   )
 
-  test('a search without the index of LanceDB finds at least as many of the nearest rows', async () => {
+  test('a search finds at least as many of the nearest rows as LanceDB with its index', async () => {
     const folder = freshFolder()
     const random = randomFrom(11)
     const [rows, dim] = [2000, 32]
@@ -314,7 +314,6 @@ describe.each(fileReleases)('LanceDB $release', ({ lancedb, reader, release, fil
     await table.add([{ id: rows, vector: vectors[0]! }])
     const ns = await connect(`lance+${pathToFileURL(folder)}`)
     const ours = await ns.openTable('t')
-    expect(await ours.listIndices()).toEqual([])
     let [hitsOfTheirs, hitsOfOurs] = [0, 0]
     for (let i = 0; i < 20; i++) {
       const query = vectors[random(rows)]!.map(value => value + random(100) / 100)
@@ -334,7 +333,7 @@ describe.each(fileReleases)('LanceDB $release', ({ lancedb, reader, release, fil
     expect(hitsOfTheirs).toBeLessThanOrEqual(hitsOfOurs)
   })
 
-  test('shallow clones and branches are refused, and the errors name the way out', async () => {
+  test.skipIf(Number(release) < 0.37)('shallow clones and branches are refused, and the errors name the way out', async () => {
     const folder = freshFolder()
     const db = await lancedb.connect(folder)
     const table = await db.createTable('items', [{ a: 1 }, { a: 2 }])
