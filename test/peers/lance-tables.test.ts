@@ -333,30 +333,33 @@ describe.each(fileReleases)('LanceDB $release', ({ lancedb, reader, release, fil
     expect(hitsOfTheirs).toBeLessThanOrEqual(hitsOfOurs)
   })
 
-  test.skipIf(Number(release) < 0.37)('shallow clones and branches are refused, and the errors name the way out', async () => {
-    const folder = freshFolder()
-    const db = await lancedb.connect(folder)
-    const table = await db.createTable('items', [{ a: 1 }, { a: 2 }])
-    await db.cloneTable('clone', `${folder}/items.lance`, { isShallow: true })
-    const branch = await (await table.branches()).create('trial')
-    await branch.add([{ a: 3 }])
-    await (await branch.tags()).create('tried', 2)
-    const warnings: string[] = []
-    const onWarning = (message: string) => warnings.push(message)
-    await using ns = await connect(`lance+${pathToFileURL(folder)}`, { onWarning })
-    expect(warnings).toEqual(['tag "tried" of table "items" is left out'])
-    expect(await ns.table('items').countRows()).toBe(2)
-    const refusal = {
-      status: 406,
-      message: expect.stringContaining('is a shallow clone or a branch'),
-      hint: 'copy the table with LanceDB (a deep clone) and read the copy',
-    }
-    await expect(ns.table('clone').countRows()).rejects.toMatchObject(refusal)
-    await using tree = await connect(`lance+${pathToFileURL(`${folder}/items.lance/tree/trial`)}`)
-    await expect(tree.table('trial').countRows()).rejects.toMatchObject(refusal)
-    await expect((await ns.openTable('items')).checkout('tried')).rejects.toMatchObject({
-      message: expect.stringContaining('on the branch "trial"'),
-      hint: expect.stringContaining('copy the branch into a table'),
-    })
-  })
+  test.skipIf(Number(release) < 0.37)(
+    'shallow clones and branches are refused, and the errors name the way out',
+    async () => {
+      const folder = freshFolder()
+      const db = await lancedb.connect(folder)
+      const table = await db.createTable('items', [{ a: 1 }, { a: 2 }])
+      await db.cloneTable('clone', `${folder}/items.lance`, { isShallow: true })
+      const branch = await (await table.branches()).create('trial')
+      await branch.add([{ a: 3 }])
+      await (await branch.tags()).create('tried', 2)
+      const warnings: string[] = []
+      const onWarning = (message: string) => warnings.push(message)
+      await using ns = await connect(`lance+${pathToFileURL(folder)}`, { onWarning })
+      expect(warnings).toEqual(['tag "tried" of table "items" is left out'])
+      expect(await ns.table('items').countRows()).toBe(2)
+      const refusal = {
+        status: 406,
+        message: expect.stringContaining('is a shallow clone or a branch'),
+        hint: 'copy the table with LanceDB (a deep clone) and read the copy',
+      }
+      await expect(ns.table('clone').countRows()).rejects.toMatchObject(refusal)
+      await using tree = await connect(`lance+${pathToFileURL(`${folder}/items.lance/tree/trial`)}`)
+      await expect(tree.table('trial').countRows()).rejects.toMatchObject(refusal)
+      await expect((await ns.openTable('items')).checkout('tried')).rejects.toMatchObject({
+        message: expect.stringContaining('on the branch "trial"'),
+        hint: expect.stringContaining('copy the branch into a table'),
+      })
+    },
+  )
 })
