@@ -38,7 +38,7 @@ export function isLasting({ code }: SheafError): boolean {
   return lasting.has(code)
 }
 
-/** What to import, and into which table. */
+/** The sources of an import, and its table. */
 interface ImportJob {
   /** The name of the table. */
   readonly name: string

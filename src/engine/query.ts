@@ -199,7 +199,7 @@ interface OpenedVersions extends Pick<OpenTable, 'head' | 'reader' | 'version'> 
   readonly unusable: readonly NearIndex[]
 }
 
-/** What a request says about the versions and indexes that it needs. */
+/** The parts of a request that select versions and indexes. */
 type Searched = Pick<Request<'queryTable'>, 'version' | 'differs_from' | 'vector' | 'full_text_query'>
 
 /** Open the version that the request reads, and the version to compare with. */

@@ -7,7 +7,7 @@ import { invalidInput, quote, unsupported } from '../errors.js'
 import type { LanceFile } from './file.js'
 import { MessageReader } from './protobuf.js'
 
-/** What the files of a vector index say about it. */
+/** The kind and the metric of a vector index. */
 export interface LanceIndexHead {
   /** The kind of the index, for example `IVF_PQ`. */
   readonly kind: string

@@ -214,7 +214,11 @@ function decodeFlat(message: MessageReader, context: Context): PlainRows {
   return { block: fixedBlock(bits, context.count, buffer), validity: null }
 }
 
-function decodeList(message: MessageReader, context: Context): PlainRows {
+/** Read the encoding of fixed-size lists: the items per list, and the encoding of the items. */
+export function readList(message: MessageReader): {
+  readonly size: number
+  readonly items: Uint8Array | null
+} {
   let size = 0
   let items: Uint8Array | null = null
   while (message.next()) {
@@ -222,6 +226,11 @@ function decodeList(message: MessageReader, context: Context): PlainRows {
     else if (message.field === 2) items = message.bytes()
     else message.skip()
   }
+  return { size, items }
+}
+
+function decodeList(message: MessageReader, context: Context): PlainRows {
+  const { size, items } = readList(message)
   const { count, type } = context
   if (size < 1 || count * size > 0x7fffffff) throw invalidInput(`a page has ${count} lists of ${size} items`)
   if (items === null) throw invalidInput('an encoding of a page is missing')

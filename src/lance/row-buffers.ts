@@ -1,6 +1,7 @@
 /** Finds the bytes of some rows in pages of Lance files 2.0, so that the other rows of a page are not read. */
 import type { PageMetadata } from './column-metadata.js'
 import type { ByteRange } from './page.js'
+import { readList } from './plain-page.js'
 import { MessageReader } from './protobuf.js'
 
 /**
@@ -94,12 +95,6 @@ function childrenOf(message: MessageReader): ReadonlyMap<number, Uint8Array> {
 }
 
 function addList(message: MessageReader, perRow: number, bitsOf: RowBits): boolean {
-  let size = 0
-  let items: Uint8Array | null = null
-  while (message.next()) {
-    if (message.field === 1) size = message.count()
-    else if (message.field === 2) items = message.bytes()
-    else message.skip()
-  }
+  const { size, items } = readList(message)
   return size > 0 && addArray(items, perRow * size, bitsOf)
 }

@@ -43,7 +43,7 @@ export async function lanceSegmentBytes(store: BlobStore, folder: string): Promi
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
 }
 
-/** Return what the files of a segment say about its index. Throws InvalidInput if they are damaged, Internal if one is missing. */
+/** Return the kind and the metric of the index of a segment. Throws InvalidInput if they are damaged, Internal if one is missing. */
 export async function lanceSegmentHead(source: TableSource, folder: string): Promise<LanceIndexHead> {
   const [path] = filesOf(folder)
   const { readIndexHead } = await importFiles()
